@@ -15,6 +15,7 @@ const ready: MemberStatus = {
   maxClockSkewMs: 500,
   peers: [],
   clients: 0,
+  clientsQueuedBytes: 0,
   counters: {},
   cpuMs: 0,
   rssBytes: 0,

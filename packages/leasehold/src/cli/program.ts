@@ -132,6 +132,7 @@ function addUp(program: Command, finish: Finish): void {
     .option("--resources <n>", "resources that the workers contend for", parseCount, 3)
     .option("--no-kills", "do not kill a holder now and then")
     .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7400)
+    .option("--metrics-port <port>", "serve metrics of each process: the first one's port", parsePort)
     .option("--duration <duration>", "stop by itself after this long")
     .addHelpText(
       "after",

@@ -11,12 +11,21 @@ import { exportTo } from "../metrics/meter.js";
 import { observeProcess } from "../metrics/process-metrics.js";
 import { Registry } from "../metrics/registry.js";
 import { serve } from "../metrics/serve.js";
+import { observeStores } from "../metrics/store-metrics.js";
 import { textOf } from "../metrics/text.js";
-import type { MeterLike, Served, TextFormat } from "../metrics/types.js";
+import type { MeterLike, MetricDefinitions, Recorder, Served, TextFormat } from "../metrics/types.js";
 import { parseAddress } from "../runtime/address.js";
 import { realWorld } from "../runtime/world.js";
 
-export type { MeterLike, Served, TextFormat } from "../metrics/types.js";
+export type {
+  LabelValues,
+  MeterLike,
+  MetricDefinition,
+  MetricDefinitions,
+  Recorder,
+  Served,
+  TextFormat,
+} from "../metrics/types.js";
 
 /** The metrics of one process. Each metric has at most 200 series: no label is the name of a resource. */
 export interface Metrics {
@@ -29,11 +38,28 @@ export interface Metrics {
   /** Shows the status of a member of Flease in this process. Returns a function that ends it. */
   observeMember(member: Member): () => void;
   /**
-   * Shows the memory, processor time, event loop and garbage collector of this process. Once per process.
+   * Shows the memory, processor time, event loop and garbage collector of this process, and its operations on
+   * stores. Once per process.
    *
    * @returns a function that ends it
    */
   observeProcess(): () => void;
+  /**
+   * Adds metrics of the program's own, or of another package. Call it before `exportTo`.
+   *
+   * @example
+   * ```ts
+   * import { createMetrics } from "leasehold/metrics";
+   *
+   * const metrics = createMetrics();
+   * const reports = metrics.define({
+   *   reports_written: { kind: "counter", unit: "", labels: ["kind"], help: "Reports that were written." },
+   * });
+   * reports.add("reports_written", ["daily"]);
+   * console.log(metrics.text().includes('reports_written_total{kind="daily"} 1')); // true
+   * ```
+   */
+  define<const All extends MetricDefinitions>(definitions: All): Recorder<All>;
   /**
    * All metrics as text that Prometheus reads. `"openmetrics"` has exemplars: the name of a resource beside
    * a recent observation of each bucket. Default `"prometheus"`.
@@ -90,7 +116,13 @@ export function createMetrics(): Metrics {
         stop();
       };
     },
-    observeProcess: () => observeProcess(registry),
+    observeProcess: () => {
+      const stops = [observeProcess(registry), observeStores(registry)];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    define: (definitions) => registry.define(definitions),
     text: (format = "prometheus") => textOf(registry, format),
     exportTo: (meter) => exportTo(meter, registry),
     serve: async (address) => {

@@ -1,14 +1,8 @@
-/** Every metric of Leasehold, except for those that the core has under etcd's names. */
-
-export interface Definition {
-  readonly kind: "counter" | "gauge" | "histogram";
-  /** As Prometheus and OpenTelemetry write it; empty for a number of things. */
-  readonly unit: "" | "seconds" | "bytes" | "ratio";
-  readonly labels: readonly string[];
-  readonly help: string;
-  /** Upper bounds of a histogram. */
-  readonly buckets?: readonly number[];
-}
+/**
+ * The metrics of leases, members, stores and processes. Nodes of files have a catalogue of their own, and the
+ * core has etcd's names.
+ */
+import type { MetricDefinition, MetricDefinitions, Recorder } from "./types.js";
 
 /** From a round trip in a data centre to a long wait, seconds. */
 const latencies = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -129,11 +123,38 @@ export const catalogue = {
     labels: [],
     help: "The bound maxClockSkew: beyond it exclusion does not hold.",
   },
+  leasehold_member_queued: {
+    kind: "gauge",
+    unit: "bytes",
+    labels: ["peer"],
+    help: "Bytes that wait for that member's socket, and for all clients together under `clients`.",
+  },
   leasehold_member_events: {
     kind: "counter",
     unit: "",
     labels: ["event"],
     help: "What this member has sent, received, dropped and refused since its start, by what it was.",
+  },
+
+  leasehold_store_operation_duration: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: ["store", "operation", "outcome"],
+    help: "Operations on stores: ok, conflict (another had written), or an error's code in lower case.",
+    buckets: latencies.slice(0, 14),
+  },
+  leasehold_store_operations_pending: {
+    kind: "gauge",
+    unit: "",
+    labels: ["store"],
+    help: "Operations on a store without an answer yet. A store that hangs keeps them.",
+  },
+  leasehold_store_probe_duration: {
+    kind: "histogram",
+    unit: "seconds",
+    labels: ["store", "outcome"],
+    help: "Attempts to open and probe a store: ok, or an error's code in lower case.",
+    buckets: latencies.slice(0, 14),
   },
 
   leasehold_event_loop_delay: {
@@ -168,16 +189,11 @@ export const catalogue = {
     labels: [],
     help: "When this process was started, in seconds since 1970.",
   },
-} as const satisfies Readonly<Record<string, Definition>>;
+} as const satisfies MetricDefinitions;
 
-export type MetricName = keyof typeof catalogue;
-
-type ValuesOf<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
-/** One value for each label of the metric. */
-export type LabelValues<Name extends MetricName> = ValuesOf<(typeof catalogue)[Name]["labels"]>;
+export type Catalogued = Recorder<typeof catalogue>;
 
 /** The name in both text formats, without `_total`: the unit is its last word. */
-export function fullName(name: MetricName): string {
-  const { unit } = catalogue[name];
+export function fullName(name: string, { unit }: Pick<MetricDefinition, "unit">): string {
   return unit === "" ? name : `${name}_${unit}`;
 }

@@ -1,14 +1,14 @@
 import { getOrInsert } from "../common/maps.js";
 import type { Clock } from "../common/ports.js";
 import type { Lease, LeaseEvents, Leases } from "../lease/types.js";
-import type { Registry } from "./registry.js";
+import type { Catalogued } from "./catalogue.js";
 
 /**
  * Counts the events of a participant's leases. Its own memory is one entry for each lease that is held.
  *
  * @returns a function that ends it
  */
-export function observeLeases(leases: Leases, registry: Registry, clock: Clock): () => void {
+export function observeLeases(leases: Leases, registry: Catalogued, clock: Clock): () => void {
   const heldSince = new Map<Lease, number>();
   const outcomes = new Map<string, readonly [string]>();
   const ended = (lease: Lease): void => {

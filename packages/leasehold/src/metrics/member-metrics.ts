@@ -1,5 +1,5 @@
 import type { Member, MemberStatus } from "../flease/tcp/types.js";
-import type { Registry } from "./registry.js";
+import type { Catalogued } from "./catalogue.js";
 
 const states = [
   "ready",
@@ -10,11 +10,11 @@ const states = [
 ] as const satisfies readonly MemberStatus["state"][];
 
 /** Shows a member's status at each reading. Returns a function that ends it. */
-export function observeMember({ status }: Pick<Member, "status">, registry: Registry): () => void {
+export function observeMember({ status }: Pick<Member, "status">, registry: Catalogued): () => void {
   return registry.beforeRead(() => show(status(), registry));
 }
 
-function show(status: MemberStatus, registry: Registry): void {
+function show(status: MemberStatus, registry: Catalogued): void {
   for (const state of states) registry.set("leasehold_member_ready", [state], status.state === state ? 1 : 0);
   registry.set("leasehold_member_recovery_left", [], status.readyInMs / 1_000);
   registry.set("leasehold_member_resources", [], status.resources);
@@ -22,6 +22,8 @@ function show(status: MemberStatus, registry: Registry): void {
   registry.set("leasehold_member_clients", [], status.clients);
   registry.set("leasehold_member_view", [], status.view);
   registry.set("leasehold_member_skew_bound", [], status.maxClockSkewMs / 1_000);
+  registry.clear("leasehold_member_queued");
+  registry.set("leasehold_member_queued", ["clients"], status.clientsQueuedBytes);
   const perPeer = [
     "leasehold_member_peer_connected",
     "leasehold_member_peer_round_trip",
@@ -29,8 +31,9 @@ function show(status: MemberStatus, registry: Registry): void {
     "leasehold_member_peer_skew_error",
   ] as const;
   for (const name of perPeer) registry.clear(name);
-  for (const { id, connected, roundTripMs, skewMs, skewErrorMs } of status.peers) {
+  for (const { id, connected, queuedBytes, roundTripMs, skewMs, skewErrorMs } of status.peers) {
     registry.set("leasehold_member_peer_connected", [id], connected ? 1 : 0);
+    if (queuedBytes !== undefined) registry.set("leasehold_member_queued", [id], queuedBytes);
     if (roundTripMs !== undefined)
       registry.set("leasehold_member_peer_round_trip", [id], roundTripMs / 1_000);
     if (skewMs !== undefined) registry.set("leasehold_member_peer_skew", [id], skewMs / 1_000);

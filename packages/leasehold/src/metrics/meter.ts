@@ -1,4 +1,3 @@
-import { catalogue, type Definition, type MetricName } from "./catalogue.js";
 import type { Registry } from "./registry.js";
 import type { Attributes, BatchCallback, MeterLike, Observable } from "./types.js";
 
@@ -7,10 +6,9 @@ const units = { "": "1", seconds: "s", bytes: "By", ratio: "1" } as const;
 
 /** Brings all metrics to a meter. Returns a function that ends it. */
 export function exportTo(meter: MeterLike, registry: Registry): () => void {
-  const histograms = new Map<MetricName, ReturnType<MeterLike["createHistogram"]>>();
-  const observables = new Map<MetricName, Observable>();
-  for (const [name, definition] of Object.entries(catalogue) as [MetricName, Definition][]) {
-    const { help: description, unit, kind, buckets = [] } = definition;
+  const histograms = new Map<string, ReturnType<MeterLike["createHistogram"]>>();
+  const observables = new Map<string, Observable>();
+  for (const [name, { help: description, unit, kind, buckets = [] }] of registry.definitions) {
     const options = { description, unit: units[unit] };
     const dotted = name.replaceAll("_", ".");
     if (kind === "gauge") observables.set(name, meter.createObservableGauge(dotted, options));
@@ -24,13 +22,14 @@ export function exportTo(meter: MeterLike, registry: Registry): () => void {
     for (const [name, all] of registry.read()) {
       const instrument = observables.get(name);
       if (instrument === undefined) continue;
-      for (const { labels, value } of all) result.observe(instrument, value, attributesOf(name, labels));
+      for (const { labels, value } of all)
+        result.observe(instrument, value, attributesOf(registry, name, labels));
     }
   };
   const instruments = [...observables.values()];
   meter.addBatchObservableCallback(read, instruments);
   const detach = registry.attach((name, labels, value) =>
-    histograms.get(name)?.record(value, attributesOf(name, labels)),
+    histograms.get(name)?.record(value, attributesOf(registry, name, labels)),
   );
   return () => {
     meter.removeBatchObservableCallback(read, instruments);
@@ -38,6 +37,7 @@ export function exportTo(meter: MeterLike, registry: Registry): () => void {
   };
 }
 
-function attributesOf(name: MetricName, labels: readonly string[]): Attributes {
-  return Object.fromEntries(catalogue[name].labels.map((label, at) => [label, labels[at]!]));
+function attributesOf(registry: Registry, name: string, labels: readonly string[]): Attributes {
+  const names = registry.definitions.get(name)!.labels;
+  return Object.fromEntries(names.map((label, at) => [label, labels[at]!]));
 }

@@ -1,5 +1,5 @@
 import { constants, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
-import type { Registry } from "./registry.js";
+import type { Catalogued } from "./catalogue.js";
 
 /** How often the event loop is looked at, ms. */
 const lookMs = 100;
@@ -12,7 +12,7 @@ const kinds: Readonly<Record<number, string>> = {
 };
 
 /** Shows what this process takes, and how its event loop is doing. Returns a function that ends it. */
-export function observeProcess(registry: Registry): () => void {
+export function observeProcess(registry: Catalogued): () => void {
   const loop = monitorEventLoopDelay({ resolution: 10 });
   loop.enable();
   const timer = setInterval(() => {

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { catalogue, fullName, type MetricName } from "./catalogue.js";
+import { catalogue, fullName } from "./catalogue.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { exportTo } from "./meter.js";
-import type { MeterLike } from "./types.js";
+import type { MeterLike, MetricDefinition } from "./types.js";
 import { Registry, seriesMax } from "./registry.js";
 import { textOf } from "./text.js";
 
 test("names, units and labels are as Prometheus wants them", () => {
-  for (const name of Object.keys(catalogue) as MetricName[]) {
-    expect(fullName(name)).toMatch(/^(leasehold|process)_[a-z_]+[a-z]$/);
-    const { help, kind, labels } = catalogue[name];
+  for (const [name, definition] of Object.entries<MetricDefinition>(catalogue)) {
+    expect(fullName(name, definition)).toMatch(/^(leasehold|process)_[a-z_]+[a-z]$/);
+    const { help, kind, labels } = definition;
     expect(help).toMatch(/^[A-Z0-9].*[.:]?$/);
     expect(labels.every((label) => /^[a-z]+$/.test(label))).toBe(true);
-    expect("buckets" in catalogue[name]).toBe(kind === "histogram");
+    expect("buckets" in definition).toBe(kind === "histogram");
   }
 });
 
@@ -95,4 +95,20 @@ test("a meter of OpenTelemetry gets counters and gauges when it asks, and each o
   registry.observe("leasehold_hold_duration", [], 3);
   expect(recorded).toHaveLength(3);
   expect(read).toBeUndefined();
+});
+
+test("metrics that a program defines are shown after the others, and brought to its meter", () => {
+  const registry = new Registry(new VirtualWorld().clock);
+  const own = registry.define({
+    reports_written: { kind: "counter", unit: "", labels: ["kind"], help: "Reports." },
+    reports_size: { kind: "histogram", unit: "bytes", labels: [], help: "Their sizes.", buckets: [1_000] },
+  });
+  own.add("reports_written", ["daily"]);
+  own.observe("reports_size", [], 1_001);
+  registry.add("leasehold_renewals", []);
+  const lines = textOf(registry, "prometheus").split("\n");
+  const names = lines.flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []);
+  expect(names).toEqual(["leasehold_renewals_total", "reports_written_total", "reports_size_bytes"]);
+  expect(lines).toContain('reports_size_bytes_bucket{le="1000"} 0');
+  expect(lines).toContain('reports_size_bytes_bucket{le="+Inf"} 1');
 });

@@ -1,6 +1,7 @@
 import { readBothClocks } from "../common/both-clocks.js";
 import type { Clock } from "../common/ports.js";
-import { catalogue, type Definition, type LabelValues, type MetricName } from "./catalogue.js";
+import { catalogue } from "./catalogue.js";
+import type { MetricDefinition, MetricDefinitions, Recorder } from "./types.js";
 
 /** Series of one metric. Label values beyond them are counted together, under `other`. */
 export const seriesMax = 200;
@@ -10,6 +11,7 @@ const exemplarEvery = 16;
 
 /** What a histogram has counted. */
 export interface Distribution {
+  readonly buckets: readonly number[];
   /** One for each bucket, and one for what is above them all; not cumulative. */
   readonly counts: number[];
   sum: number;
@@ -30,11 +32,12 @@ export interface Series {
 }
 
 /** Hears each observation of a histogram, for a system that keeps distributions of its own. */
-export type Sink = (name: MetricName, labels: readonly string[], value: number) => void;
+export type Sink = (name: string, labels: readonly string[], value: number) => void;
 
 /** The numbers of one process, all in memory. A metric that nothing has touched has no series. */
-export class Registry {
-  readonly #series = new Map<MetricName, Map<string, Series>>();
+export class Registry implements Recorder<typeof catalogue> {
+  readonly #definitions = new Map<string, MetricDefinition>(Object.entries(catalogue));
+  readonly #series = new Map<string, Map<string, Series>>();
   readonly #sinks = new Set<Sink>();
   readonly #beforeRead = new Set<() => void>();
   readonly #clock: Clock;
@@ -43,28 +46,31 @@ export class Registry {
     this.#clock = clock;
   }
 
-  add<Name extends MetricName>(name: Name, labels: LabelValues<Name>, by = 1): void {
+  /** All metrics that may have series, in the order in which they are shown. */
+  get definitions(): ReadonlyMap<string, MetricDefinition> {
+    return this.#definitions;
+  }
+
+  define<All extends MetricDefinitions>(definitions: All): Recorder<All> {
+    for (const [name, definition] of Object.entries(definitions)) this.#definitions.set(name, definition);
+    return this;
+  }
+
+  add(name: string, labels: readonly string[], by = 1): void {
     this.#seriesOf(name, labels).value += by;
   }
 
-  /** Of a gauge, or of a counter that something else counts. */
-  set<Name extends MetricName>(name: Name, labels: LabelValues<Name>, value: number): void {
+  set(name: string, labels: readonly string[], value: number): void {
     this.#seriesOf(name, labels).value = value;
   }
 
-  /** @param resource what was observed, for an exemplar */
-  observe<Name extends MetricName>(
-    name: Name,
-    labels: LabelValues<Name>,
-    value: number,
-    resource?: string,
-  ): void {
+  observe(name: string, labels: readonly string[], value: number, resource?: string): void {
     const { distribution } = this.#seriesOf(name, labels);
     if (distribution === undefined) return;
-    const { buckets = [] }: Definition = catalogue[name];
+    const { buckets, counts } = distribution;
     let at = 0;
     while (at < buckets.length && value > buckets[at]!) at += 1;
-    const count = (distribution.counts[at]! += 1);
+    const count = (counts[at]! += 1);
     distribution.sum += value;
     // A new one for each would cost more than the count.
     if (resource !== undefined && count % exemplarEvery === 1)
@@ -72,12 +78,10 @@ export class Registry {
     for (const sink of this.#sinks) sink(name, labels, value);
   }
 
-  /** Removes a gauge's series, so that those that are gone are not shown for ever. */
-  clear(name: MetricName): void {
+  clear(name: string): void {
     this.#series.delete(name);
   }
 
-  /** Calls `update` before each reading. Returns a function that ends that. */
   beforeRead(update: () => void): () => void {
     this.#beforeRead.add(update);
     return () => void this.#beforeRead.delete(update);
@@ -88,19 +92,18 @@ export class Registry {
     return () => void this.#sinks.delete(sink);
   }
 
-  /** All series of now, in the order of the catalogue. */
-  read(): Map<MetricName, readonly Series[]> {
+  /** All series of now, in the order of the definitions. */
+  read(): Map<string, readonly Series[]> {
     for (const update of this.#beforeRead) update();
-    const names = Object.keys(catalogue) as MetricName[];
     return new Map(
-      names.flatMap((name) => {
+      [...this.#definitions.keys()].flatMap((name) => {
         const series = this.#series.get(name);
         return series === undefined ? [] : [[name, [...series.values()]] as const];
       }),
     );
   }
 
-  #seriesOf(name: MetricName, labels: readonly string[]): Series {
+  #seriesOf(name: string, labels: readonly string[]): Series {
     let all = this.#series.get(name);
     if (all === undefined) this.#series.set(name, (all = new Map()));
     const key = labels.length === 1 ? labels[0]! : labels.join("\0");
@@ -111,13 +114,14 @@ export class Registry {
         name,
         labels.map(() => "other"),
       );
-    const made = { labels: [...labels], value: 0, distribution: distributionOf(catalogue[name]) };
+    const made = { labels: [...labels], value: 0, distribution: distributionOf(this.#definitions.get(name)) };
     all.set(key, made);
     return made;
   }
 }
 
-function distributionOf({ kind, buckets = [] }: Definition): Distribution | undefined {
-  if (kind !== "histogram") return undefined;
-  return { counts: Array<number>(buckets.length + 1).fill(0), sum: 0, exemplars: [] };
+function distributionOf(definition: MetricDefinition | undefined): Distribution | undefined {
+  if (definition?.kind !== "histogram") return undefined;
+  const { buckets = [] } = definition;
+  return { buckets, counts: Array<number>(buckets.length + 1).fill(0), sum: 0, exemplars: [] };
 }

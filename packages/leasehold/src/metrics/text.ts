@@ -1,5 +1,5 @@
-import { catalogue, type Definition, fullName, type MetricName } from "./catalogue.js";
-import type { TextFormat } from "./types.js";
+import { fullName } from "./catalogue.js";
+import type { MetricDefinition, TextFormat } from "./types.js";
 import type { Exemplar, Registry, Series } from "./registry.js";
 
 export const contentTypes: Readonly<Record<TextFormat, string>> = {
@@ -10,15 +10,22 @@ export const contentTypes: Readonly<Record<TextFormat, string>> = {
 /** The longest name of a resource in an exemplar: with its label it has at most 128 characters. */
 const resourceCharactersMax = 100;
 
+/** A metric with its name. */
+interface Named extends MetricDefinition {
+  readonly full: string;
+}
+
 export function textOf(registry: Registry, format: TextFormat): string {
-  const lines = [...registry.read()].flatMap(([name, series]) => linesOf(name, series, format));
+  const lines = [...registry.read()].flatMap(([name, series]) => {
+    const definition = registry.definitions.get(name)!;
+    return linesOf({ ...definition, full: fullName(name, definition) }, series, format);
+  });
   if (format === "openmetrics") lines.push("# EOF");
   return `${lines.join("\n")}\n`;
 }
 
-function linesOf(name: MetricName, all: readonly Series[], format: TextFormat): string[] {
-  const { kind, unit, help }: Definition = catalogue[name];
-  const full = fullName(name);
+function linesOf(metric: Named, all: readonly Series[], format: TextFormat): string[] {
+  const { full, kind, unit, help } = metric;
   const isOpen = format === "openmetrics";
   const sample = kind === "counter" ? `${full}_total` : full;
   const family = isOpen ? full : sample;
@@ -28,25 +35,24 @@ function linesOf(name: MetricName, all: readonly Series[], format: TextFormat): 
     ...head,
     ...all.flatMap((series) =>
       series.distribution === undefined
-        ? [`${sample}${labelsOf(name, series)} ${numberText(series.value)}`]
-        : histogramLines(name, series, isOpen),
+        ? [`${sample}${labelsOf(metric, series)} ${numberText(series.value)}`]
+        : histogramLines(metric, series, isOpen),
     ),
   ];
 }
 
-function histogramLines(name: MetricName, series: Series, isOpen: boolean): string[] {
-  const { buckets = [] }: Definition = catalogue[name];
-  const { counts, exemplars, sum } = series.distribution!;
-  const full = fullName(name);
+function histogramLines(metric: Named, series: Series, isOpen: boolean): string[] {
+  const { buckets, counts, exemplars, sum } = series.distribution!;
+  const { full } = metric;
   let total = 0;
   const bucketLines = counts.map((count, at) => {
     total += count;
     const bound = at < buckets.length ? numberText(buckets[at]!) : "+Inf";
-    const line = `${full}_bucket${labelsOf(name, series, bound)} ${total}`;
+    const line = `${full}_bucket${labelsOf(metric, series, bound)} ${total}`;
     const exemplar = exemplars[at];
     return isOpen && exemplar !== undefined ? `${line} ${exemplarText(exemplar)}` : line;
   });
-  const labels = labelsOf(name, series);
+  const labels = labelsOf(metric, series);
   return [...bucketLines, `${full}_sum${labels} ${numberText(sum)}`, `${full}_count${labels} ${total}`];
 }
 
@@ -57,8 +63,8 @@ function exemplarText({ resource, value, atMs }: Exemplar): string {
   return `# {resource="${escaped(shown)}"} ${numberText(value)} ${(atMs / 1_000).toFixed(3)}`;
 }
 
-function labelsOf(name: MetricName, { labels }: Series, bound?: string): string {
-  const pairs = catalogue[name].labels.map((label, at) => `${label}="${escaped(labels[at]!)}"`);
+function labelsOf(metric: Named, { labels }: Series, bound?: string): string {
+  const pairs = metric.labels.map((label, at) => `${label}="${escaped(labels[at]!)}"`);
   if (bound !== undefined) pairs.push(`le="${bound}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }

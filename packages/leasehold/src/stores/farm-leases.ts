@@ -13,6 +13,7 @@ import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import { type FarmAddress, parseFarmUrls } from "./farm-address.js";
+import { ObservedStore } from "./observed-store.js";
 import { openStores } from "./open.js";
 
 const timeoutDefault = "5s";
@@ -68,6 +69,16 @@ export async function openFarmParts(
 }
 
 async function storesOf(
+  address: FarmAddress,
+  writer: string,
+  options: FarmOptions,
+  world: World,
+): Promise<readonly Store[]> {
+  const stores = await bareStoresOf(address, writer, options, world);
+  return stores.map((store) => new ObservedStore(store));
+}
+
+async function bareStoresOf(
   { places }: FarmAddress,
   writer: string,
   options: FarmOptions,

@@ -1,6 +1,7 @@
 import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../delta/store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import type { Timer, Timers } from "../common/ports.js";
+import { publish } from "../runtime/store-operations.js";
 import type { OpenedStore } from "./common/contract.js";
 
 /** The properties of a store that are known before it is opened. */
@@ -79,13 +80,20 @@ export class LazyStore implements Store {
 
   async #try(): Promise<void> {
     const { signal } = this.#closing;
+    const begunMs = performance.now();
+    const probed = (outcome: string): void => {
+      const tookMs = performance.now() - begunMs;
+      publish({ kind: "probed", store: this.traits.name, operation: "", outcome, tookMs });
+    };
     try {
       const store = await this.#open(signal);
+      probed("ok");
       if (signal.aborted) await store.close();
       else this.#opened = store;
     } catch (error) {
       this.#error =
         error instanceof LeaseholdError ? error : this.#unavailable(this.traits.name, String(error));
+      if (!signal.aborted) probed(this.#error.code);
       this.#isResting = true;
       this.#timers.after(againMs, () => (this.#isResting = false));
     }

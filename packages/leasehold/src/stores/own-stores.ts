@@ -10,6 +10,7 @@ import type { ParticipantOptions } from "../runtime/options.js";
 import { clientName, labelOf } from "../runtime/participant.js";
 import { incarnation } from "../runtime/world.js";
 import { storesMax } from "./farm-address.js";
+import { ObservedStore } from "./observed-store.js";
 
 /** Opens the stores of a farm for the participant of this name. */
 export type OpenOwnStores = (writer: string) => Promise<readonly Store[]>;
@@ -50,7 +51,8 @@ export async function openOwnStores(
     clockRateError,
   };
   const stores = await open(settings.holder);
-  if (stores.length <= storesMax) return openFarm(stores, world, settings);
+  const observed = stores.map((store) => new ObservedStore(store));
+  if (stores.length <= storesMax) return openFarm(observed, world, settings);
   await Promise.all(stores.map((store) => store.close()));
   throw new LeaseholdError(
     "INVALID_CONFIG",

@@ -11,6 +11,8 @@ export async function serveMetrics(
   metrics.observeProcess();
   observe(metrics);
   const served = await metrics.serve(address);
-  process.stderr.write(`leasehold: metrics and health at http://${served.address}/metrics, /readyz\n`);
+  // A parent takes the last line of its child for the reason of its end.
+  if (process.send === undefined)
+    process.stderr.write(`leasehold: metrics and health at http://${served.address}/metrics, /readyz\n`);
   return served;
 }

@@ -15,6 +15,8 @@ export interface LocalPlan {
   readonly workers: readonly string[];
   readonly resources: readonly string[];
   readonly cluster?: string;
+  /** The port of the first member's metrics: the other members and the workers have the next ones. */
+  readonly metricsPort?: number;
 }
 
 /** Settings of the local cluster: short leases, for visible changes, and a single clock. */
@@ -98,7 +100,7 @@ export class LocalCluster {
     const members = this.#plan.members.flatMap(({ id, address }) => ["--member", `${id}=${address}`]);
     const settings = ["--ttl-max", `${TTL_MS}ms`, "--max-clock-skew", `${MAX_CLOCK_SKEW_MS}ms`];
     const cluster = this.#plan.cluster === undefined ? [] : ["--cluster", this.#plan.cluster];
-    for (const { id } of this.#plan.members) {
+    for (const [index, { id }] of this.#plan.members.entries()) {
       const args = [
         "peer",
         "--id",
@@ -108,6 +110,7 @@ export class LocalCluster {
         "--rpc-timeout",
         `${RPC_TIMEOUT_MS}ms`,
         ...cluster,
+        ...(this.#plan.metricsPort === undefined ? [] : ["--metrics-address", this.#metricsAddress(index)]),
       ];
       this.#members.start({ name: id, module: "../main.js", args });
     }
@@ -115,8 +118,15 @@ export class LocalCluster {
     if (this.#stop.signal.aborted) return;
     const endpoints = endpointsOf(this.#plan);
     this.#leases = await open(...few(endpoints), { name: "up", timeout: START_MS_MAX });
-    for (const name of this.#plan.workers) {
-      const orders: WorkerOrders = { name, endpoints, resources: this.#plan.resources };
+    for (const [index, name] of this.#plan.workers.entries()) {
+      const orders: WorkerOrders = {
+        name,
+        endpoints,
+        resources: this.#plan.resources,
+        ...(this.#plan.metricsPort !== undefined && {
+          metricsAddress: this.#metricsAddress(this.#plan.members.length + index),
+        }),
+      };
       this.#workers.start({ name, module: "./worker.js", args: [JSON.stringify(orders)] });
     }
     this.#loops = Promise.all([
@@ -124,6 +134,10 @@ export class LocalCluster {
       this.#watchMembers(endpoints),
       this.#killNowAndThen(),
     ]);
+  }
+
+  #metricsAddress(index: number): string {
+    return `127.0.0.1:${this.#plan.metricsPort! + index}`;
   }
 
   async #allListen(): Promise<void> {

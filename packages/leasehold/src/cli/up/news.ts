@@ -18,4 +18,5 @@ export interface WorkerOrders {
   readonly name: string;
   readonly endpoints: readonly string[];
   readonly resources: readonly string[];
+  readonly metricsAddress?: string;
 }

@@ -20,6 +20,7 @@ export interface UpOptions extends SharedOptions {
   readonly resources: number;
   readonly kills: boolean;
   readonly port: number;
+  readonly metricsPort?: number;
   readonly duration?: string;
 }
 
@@ -79,6 +80,7 @@ async function planOf(options: UpOptions): Promise<LocalPlan> {
       (_, index) => `demo/${RESOURCE_NAMES[index] ?? `resource-${index + 1}`}`,
     ),
     ...(options.cluster !== undefined && { cluster: options.cluster }),
+    ...(options.metricsPort !== undefined && { metricsPort: options.metricsPort }),
   };
 }
 
@@ -89,7 +91,10 @@ function memberId(index: number): string {
 
 function introduction(plan: LocalPlan): string[] {
   const members = plan.members.map(({ id, address }) => `${id} ${address}`).join(", ");
-  return [`local cluster: ${members}`, `in a second terminal: ${LocalCluster.tryCommand(plan)}`];
+  const { metricsPort: first, workers } = plan;
+  const last = (first ?? 0) + plan.members.length + workers.length - 1;
+  const metrics = first === undefined ? [] : [`metrics: http://127.0.0.1:${first}/metrics, to port ${last}`];
+  return [`local cluster: ${members}`, ...metrics, `in a second terminal: ${LocalCluster.tryCommand(plan)}`];
 }
 
 function showLine(change: Change): void {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
+import { serveMetrics } from "../common/metrics.js";
 import { notifyParent } from "../common/parent-process.js";
 import { stopRequested } from "../common/stop-requested.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
@@ -65,8 +66,9 @@ async function giveBack(lease: Lease, token: string, heldFromMs: number): Promis
   report({ type: "released", resource, token, heldMs: performance.now() - heldFromMs });
 }
 
-async function work({ name, endpoints, resources }: WorkerOrders): Promise<void> {
+async function work({ name, endpoints, resources, metricsAddress }: WorkerOrders): Promise<void> {
   const leases = await open(...few(endpoints), { name, timeout: OPEN_TIMEOUT_MS });
+  await serveMetrics(metricsAddress, (metrics) => void metrics.observe(leases));
   report({ type: "started", holder: leases.self });
   let served = false;
   while (!stop.signal.aborted) {

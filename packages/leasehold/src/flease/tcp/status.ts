@@ -28,6 +28,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
   const readyInMs = Math.ceil(Math.max(acceptor?.recoveryWaitLeftMs(now) ?? 0, behindMs));
   const notice = peer.fault ?? node.membership.duplicates.notice(now.mono) ?? peer.views.notice;
   const usage = process.cpuUsage();
+  const clients = [...transport.links].filter((link) => link.role !== "member");
   return {
     id: node.nodeId,
     address,
@@ -42,7 +43,8 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
     ttlMaxMs: cluster.settings.ttlMaxMs,
     maxClockSkewMs: cluster.settings.maxClockSkewMs,
     peers: peerStatuses(node),
-    clients: [...transport.links].filter((link) => link.role !== "member").length,
+    clients: clients.length,
+    clientsQueuedBytes: clients.reduce((sum, link) => sum + link.waitingBytes, 0),
     counters: { ...transport.counters },
     cpuMs: (usage.user + usage.system) / 1_000,
     rssBytes: process.memoryUsage.rss(),
@@ -72,6 +74,7 @@ function peerStatuses(node: StatusSource): PeerStatus[] {
       id,
       address: node.cluster.addresses[index]!,
       connected: link !== undefined,
+      ...(link && { queuedBytes: link.waitingBytes }),
       ...(roundTripMs === undefined ? {} : { roundTripMs }),
       ...(skew === undefined ? {} : { skewMs: skew.skewMs, skewErrorMs: skew.errorMs }),
     });

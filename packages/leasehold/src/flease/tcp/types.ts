@@ -93,6 +93,8 @@ export interface PeerStatus {
   id: string;
   address: string;
   connected: boolean;
+  /** Bytes that wait for its socket. Absent while it is not connected. */
+  queuedBytes?: number;
   /** Smallest recent round trip, ms. Absent before the first. */
   roundTripMs?: number;
   /** The peer's wall clock minus ours, ms, with an error of at most `skewErrorMs`. */
@@ -140,6 +142,8 @@ export interface MemberStatus {
   peers: PeerStatus[];
   /** Number of connected clients. */
   clients: number;
+  /** Bytes that wait for their sockets, of all clients. */
+  clientsQueuedBytes: number;
   /** Frames and messages dropped or refused, by cause. */
   counters: Record<string, number>;
   /** Processor time of its process since the start, in milliseconds. */
