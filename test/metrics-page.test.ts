@@ -1,19 +1,16 @@
 import { expect, test } from "vitest";
-import {
-  catalogue,
-  type Definition,
-  fullName,
-  type MetricName,
-} from "../packages/leasehold/src/metrics/catalogue.js";
+import { filesCatalogue } from "@leasehold/files/inner/metrics/catalogue.js";
+import { catalogue, fullName } from "leasehold/inner/metrics/catalogue.js";
+import type { MetricDefinitions } from "leasehold/metrics";
 
-/** docs/metrics.md is made of the catalogue: `npm run generate -- metrics` writes it anew. */
+/** docs/metrics.md is made of the catalogues: `npm run generate -- metrics` writes it anew. */
 
 const head = `# Metrics
 
 Made of the catalogue in \`packages/leasehold/src/metrics\`; \`npm run generate -- metrics\` writes it anew.
 
-A program serves them with [\`leasehold/metrics\`](api/metrics.md). \`peer\`, \`run\`, \`hold\` and \`elect\` do so with
-\`--metrics-address 127.0.0.1:9464\`. A core has its own at \`/metrics\` of its client port, under
+A program serves them with [\`leasehold/metrics\`](api/metrics.md). \`peer\`, \`files serve\`, \`run\`, \`hold\` and \`elect\` do so
+with \`--metrics-address 127.0.0.1:9464\`, \`up\` and \`files up\` with \`--metrics-port 9464\`. A core has its own at \`/metrics\` of its client port, under
 [etcd's names](core-compatibility.md#json-health-and-metrics).
 
 \`/livez\` is 200 as long as the process answers, and \`/readyz\` (also \`/healthz\`) as long as its member has a vote; else
@@ -25,13 +22,25 @@ recent resource as an exemplar.
 
 `;
 
-const rows = (Object.keys(catalogue) as MetricName[]).map((name) => {
-  const { help, kind, labels }: Definition = catalogue[name];
-  const full = kind === "counter" ? `${fullName(name)}_total` : fullName(name);
-  return `| \`${full}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
-});
+const filesHead = `
+## Nodes of files
 
-test("docs/metrics.md is that of the catalogue", async () => {
-  const table = ["| metric | type | labels | meaning |", "|---|---|---|---|", ...rows, ""].join("\n");
-  await expect(head + table).toMatchFileSnapshot("../docs/metrics.md");
+\`files serve\` has these, too.
+
+`;
+
+const rowsOf = (definitions: MetricDefinitions): string =>
+  Object.entries(definitions)
+    .map(([name, definition]) => {
+      const { help, kind, labels } = definition;
+      const full = fullName(name, definition) + (kind === "counter" ? "_total" : "");
+      return `| \`${full}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
+    })
+    .join("\n");
+
+const tableHead = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
+
+test("docs/metrics.md is that of the catalogues", async () => {
+  const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n`;
+  await expect(text).toMatchFileSnapshot("../docs/metrics.md");
 });

@@ -197,6 +197,9 @@ export class MemoryFiles implements Files {
       state: "serving",
       peers: [{ node: "b", address: "127.0.0.1:1", reachable: true, behind: 0 }],
       primaries: [],
+      primariesTotal: 0,
+      majority: true,
+      uploads: 0,
       counters: { ...nothing, collected: 0, placed: 0 },
     };
   }

@@ -35,11 +35,13 @@ export type {
   Quota,
   RemoveOptions,
   ReplicatedFile,
+  RequestObserver,
+  ServedRequest,
   TouchOptions,
   Usage,
 } from "./types.js";
 export { FileUncertainError } from "./uncertain.js";
-export { openBlockDirectory } from "./disk/directory-store.js";
+export { type BlockDirectoryOptions, openBlockDirectory } from "./disk/directory-store.js";
 export { openUsers, type Users, type UsersOptions } from "./users/users.js";
 export { serveS3, type S3Options } from "./s3/server.js";
 export type { FrontServer, ListenOptions } from "./webdav/listen.js";

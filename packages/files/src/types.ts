@@ -397,6 +397,15 @@ export interface FilesStatus {
    * `live/…` that of a file that is written in place.
    */
   readonly primaries: readonly { readonly path: string; readonly epoch: string }[];
+  /** The number of all of them. */
+  readonly primariesTotal: number;
+  /**
+   * Whether this node and those that answered it last are a majority of those that keep the names: without
+   * one nothing can be written.
+   */
+  readonly majority: boolean;
+  /** Calls of {@link Files.put} in progress at this node. */
+  readonly uploads: number;
   readonly counters: {
     readonly reads: number;
     readonly writes: number;
@@ -413,4 +422,24 @@ export interface FilesStatus {
     /** Contents that this node has taken over from others, because nodes came or went. */
     readonly placed: number;
   };
+}
+
+/** A request of a client that has ended. */
+export interface ServedRequest {
+  /** `webdav` or `s3`. */
+  readonly api: string;
+  /** As the client sent it. */
+  readonly method: string;
+  /** `ok`; `cut` before the answer's end; else the code of an error in lower case, or the status. */
+  readonly outcome: string;
+  readonly tookMs: number;
+  /** Bytes over the socket. */
+  readonly received: number;
+  readonly sent: number;
+}
+
+/** Hears of the requests of clients. */
+export interface RequestObserver {
+  begun(api: string): void;
+  ended(request: ServedRequest): void;
 }

@@ -5,6 +5,7 @@ import {
   type Finish,
   examples,
   collectEndpoints,
+  metricsOption,
 } from "leasehold/cli";
 import type { NodesChange } from "../types.js";
 
@@ -162,6 +163,7 @@ function addNodes(files: Command, finish: Finish): void {
     .description("try three nodes on this machine: kill one, and restart it")
     .option("--dir <path>", "where the nodes keep their files, a folder each", "leasehold-files")
     .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7480)
+    .option("--metrics-port <port>", "serve metrics of each node: the first one's port", parsePort)
     .action(async (_options: unknown, command: Command) => {
       const { filesUp } = await import("./up.js");
       finish(await filesUp(command.optsWithGlobals()));
@@ -204,6 +206,7 @@ function addNodes(files: Command, finish: Finish): void {
       "--rebalance-rate <bytes>",
       "bytes per second that it fetches of files that it lacks, or that are placed on it (default: 33554432)",
     )
+    .addOption(metricsOption())
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
     .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")
     .addOption(

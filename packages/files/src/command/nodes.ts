@@ -4,7 +4,8 @@ import { type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ConnectionOptions } from "node:tls";
 import { type ErrorCode, LeaseholdError, errorCodes } from "leasehold/common";
-import { codeHeader, processingHeader } from "../webdav/server.js";
+import { codeHeader } from "../webdav/listen.js";
+import { processingHeader } from "../webdav/server.js";
 import { type ExitName, CommandFailure, usageError } from "leasehold/cli";
 
 /** The first port of the nodes of `leasehold files up`. */

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { few, parseDuration } from "leasehold/common";
-import { type Leases, open, startMember } from "leasehold";
+import { type Leases, type Member, open, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
 import { startFiles } from "../node/start.js";
 import { serveS3 } from "../s3/server.js";
+import { filesCatalogue } from "../metrics/catalogue.js";
+import { FilesMetrics } from "../metrics/files-metrics.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
 import type { Logger } from "leasehold/runtime";
@@ -12,6 +14,7 @@ import {
   usageError,
   securityOf,
   notifyParent,
+  serveMetrics,
   stopRequested,
   toJson,
   printError,
@@ -36,6 +39,7 @@ export interface ServeOptions extends FilesOptions {
   readonly blockSize?: string;
   readonly ttlMax?: string;
   readonly maxClockSkew?: string;
+  readonly metricsAddress?: string;
 }
 
 /** Messages of a forked node to its parent. */
@@ -82,7 +86,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     logger,
   });
   try {
-    return await serveFiles(id, dir, nodes, member.leases, options, stopped);
+    return await serveObserved(id, dir, nodes, member, options, stopped);
   } finally {
     await Promise.race([member.close(), sleep(closeMsMax)]);
   }
@@ -103,9 +107,30 @@ async function serveBesideMembers(
     ...securityOf(options),
   });
   try {
-    return await serveFiles(id, dir, nodes, leases, options, stopped);
+    return await serveObserved(id, dir, nodes, { leases }, options, stopped);
   } finally {
     await Promise.race([leases.close(), sleep(closeMsMax)]);
+  }
+}
+
+async function serveObserved(
+  id: string,
+  directory: string,
+  nodes: Readonly<Record<string, string>>,
+  participant: Member | { readonly leases: Leases },
+  options: ServeOptions,
+  stopped: Promise<void>,
+): Promise<number> {
+  let metrics: FilesMetrics | undefined;
+  const served = await serveMetrics(options.metricsAddress, (all) => {
+    all.observe(participant.leases);
+    if ("status" in participant) all.observeMember(participant);
+    metrics = new FilesMetrics(all.define(filesCatalogue));
+  });
+  try {
+    return await serveFiles(id, directory, nodes, participant.leases, metrics, options, stopped);
+  } finally {
+    await served?.close();
   }
 }
 
@@ -114,11 +139,12 @@ async function serveFiles(
   directory: string,
   nodes: Readonly<Record<string, string>>,
   leases: Leases,
+  metrics: FilesMetrics | undefined,
   options: ServeOptions,
   stopped: Promise<void>,
 ): Promise<number> {
   const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
-  const store = await openBlockDirectory(directory);
+  const store = await openBlockDirectory(directory, { synced: metrics && ((ms) => metrics.synced(ms)) });
   const stops: (() => Promise<void>)[] = [() => store.close()];
   try {
     const { cluster } = options;
@@ -136,11 +162,12 @@ async function serveFiles(
       logger,
     });
     stops.unshift(() => files.close());
+    metrics?.watch(files, directory);
     const fault = (text: string): void => printError(`warning: ${text}`);
     const users = options.users === undefined ? undefined : await openUsers(options.users, { fault });
     if (users !== undefined) stops.push(async () => users.close());
     const { user: credentials } = options;
-    const common = { credentials, tls: certificateOf(options), fault };
+    const common = { credentials, tls: certificateOf(options), fault, observer: metrics };
     const at = addressIn(options.http ?? `127.0.0.1:${localFilesPort}`);
     const front = await serveWebdav(files, leases, { ...common, ...at, users });
     stops.unshift(() => front.close());

@@ -24,6 +24,7 @@ import type { FilesOptions } from "./settings.js";
 export interface FilesUpOptions extends FilesOptions {
   readonly dir: string;
   readonly port: number;
+  readonly metricsPort?: number;
 }
 
 const ids = ["a", "b", "c"] as const;
@@ -43,7 +44,7 @@ export async function filesUp(options: FilesUpOptions): Promise<number> {
   const ports = await freePorts(options.port, 4 * ids.length);
   const stop = new AbortController();
   const stopWatch = listenToSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => stop.abort());
-  const cluster = new LocalNodes(resolve(options.dir), ports);
+  const cluster = new LocalNodes(resolve(options.dir), ports, options.metricsPort);
   const isScreen = process.stdout.isTTY === true;
   const view = isScreen ? new View(cluster, () => stop.abort()) : undefined;
   if (!isScreen) cluster.onNews = printLine;
@@ -73,6 +74,7 @@ class LocalNodes {
   found: readonly Found[] = [];
   onNews: (text: string) => void = () => undefined;
   readonly #ports: readonly number[];
+  readonly #metricsPort: number | undefined;
   readonly #serving = new Set<string>();
   #fault: string | undefined;
   readonly #processes = new Processes({
@@ -88,8 +90,9 @@ class LocalNodes {
     },
   });
 
-  constructor(directory: string, ports: readonly number[]) {
+  constructor(directory: string, ports: readonly number[], metricsPort: number | undefined) {
     this.directory = directory;
+    this.#metricsPort = metricsPort;
     this.#ports = ports;
     this.urls = ids.map((_, index) => `http://127.0.0.1:${ports[index]}`);
   }
@@ -106,7 +109,9 @@ class LocalNodes {
       const own = ["--id", id, "--dir", resolve(this.directory, id), "--http", at(0, index)];
       const s3 = hasShortSecret() ? [] : ["--s3", at(3, index)];
       const times = ["--ttl-max", `${ttlMaxMs}ms`, "--max-clock-skew", `${maxClockSkewMs}ms`];
-      const args = ["files", "serve", ...own, ...s3, ...lists, ...times];
+      const first = this.#metricsPort;
+      const metrics = first === undefined ? [] : ["--metrics-address", `127.0.0.1:${first + index}`];
+      const args = ["files", "serve", ...own, ...s3, ...lists, ...times, ...metrics];
       this.#processes.start({ name: id, module: "../main.js", args });
     }
   }

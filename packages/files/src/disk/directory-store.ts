@@ -28,18 +28,26 @@ export interface DirectoryStoreOptions {
   readonly rewriteBytesMin?: number;
 }
 
+export interface BlockDirectoryOptions {
+  /** Called with the duration of each sync of the index or of data, ms. */
+  readonly synced?: ((tookMs: number) => void) | undefined;
+}
+
 /**
  * Opens the directory of a node, and creates it if it is missing. One process at a time can have it open.
  *
  * @throws LeaseholdError `DATA_IN_USE`, `STORE_CORRUPT`, `VERSION_MISMATCH`, `STORE_FULL`, `DISK_FAILED`
  */
-export async function openBlockDirectory(folder: string): Promise<BlockStore> {
+export async function openBlockDirectory(
+  folder: string,
+  { synced }: BlockDirectoryOptions = {},
+): Promise<BlockStore> {
   const lock = await DirectoryLock.take(folder).catch((error: unknown) => {
     throw diskError(`the directory ${folder} cannot be used`, error);
   });
   try {
     return await DirectoryStore.open({
-      disk: nodeDisk(folder),
+      disk: nodeDisk(folder, synced),
       isOurs: () => lock.isOurs(),
       closed: () => lock.release(),
     });

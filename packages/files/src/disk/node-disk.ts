@@ -6,12 +6,19 @@ import type { Disk, DiskFile } from "./disk.js";
 /** How long the free space is believed, ms: every write asks for it. */
 const freeMs = 50;
 
-/** The disk below a directory of this machine. */
-export function nodeDisk(root: string): Disk {
+/**
+ * The disk below a directory of this machine.
+ *
+ * @param synced called with the duration of each successful sync of a file, ms
+ */
+export function nodeDisk(root: string, synced?: (tookMs: number) => void): Disk {
   const at = (name: string): string => join(root, name);
   let free = { bytes: Promise.resolve(0), untilMs: -Infinity };
   return {
-    open: async (name) => new NodeFile(await open(at(name), constants.O_RDWR | constants.O_CREAT, 0o600)),
+    open: async (name) => {
+      const handle = await open(at(name), constants.O_RDWR | constants.O_CREAT, 0o600);
+      return new NodeFile(handle, synced);
+    },
     names: (folder) => unlessMissing(readdir(at(folder)), []),
     makeFolder: async (folder) => void (await mkdir(at(folder), { recursive: true, mode: 0o700 })),
     rename: (from, to) => rename(at(from), at(to)),
@@ -44,9 +51,11 @@ async function unlessMissing<T>(found: Promise<T>, otherwise: T): Promise<T> {
 
 class NodeFile implements DiskFile {
   readonly #handle: FileHandle;
+  readonly #synced: ((tookMs: number) => void) | undefined;
 
-  constructor(handle: FileHandle) {
+  constructor(handle: FileHandle, synced: ((tookMs: number) => void) | undefined) {
     this.#handle = handle;
+    this.#synced = synced;
   }
 
   async read(bytes: Uint8Array, position: number): Promise<number> {
@@ -66,8 +75,10 @@ class NodeFile implements DiskFile {
     }
   }
 
-  sync(): Promise<void> {
-    return this.#handle.datasync();
+  async sync(): Promise<void> {
+    const begunMs = performance.now();
+    await this.#handle.datasync();
+    this.#synced?.(performance.now() - begunMs);
   }
 
   truncate(bytes: number): Promise<void> {

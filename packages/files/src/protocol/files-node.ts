@@ -1,4 +1,4 @@
-import { type World, Pauses, LeaseholdError, type Leases } from "leasehold/common";
+import { type World, majorityOf, Pauses, LeaseholdError, type Leases } from "leasehold/common";
 import type { BlockStore } from "../ports.js";
 import type {
   ConditionOptions,
@@ -159,6 +159,8 @@ export class FilesNode implements Answerer {
     const primaries = this.router.tenures;
     const { rebuilding, reachable, counters } = this.#upkeep;
     const joined = this.standings.joined;
+    const voters = this.parts.nodes;
+    const present = voters.filter((id) => id === node || reachable.get(id) === true).length;
     const state = this.#isClosed ? "closed" : !joined ? "waiting" : rebuilding ? "rebuilding" : "serving";
     return {
       node,
@@ -173,6 +175,9 @@ export class FilesNode implements Answerer {
           behind: primaries.filter(({ copies }) => copies.behind.has(other)).length,
         })),
       primaries: primaries.slice(0, listedMax).map(({ path, epoch }) => ({ path, epoch: String(epoch) })),
+      primariesTotal: primaries.length,
+      majority: present >= majorityOf(voters.length),
+      uploads: 0,
       counters: { ...this.router.counters, ...counters, collected: 0, placed: 0 },
     };
   }

@@ -70,6 +70,7 @@ export class NamedFiles implements Files, Answerer {
   readonly #names: NamesClient;
   readonly #sweeper: Sweeper;
   readonly #listing: Listing;
+  #uploads = 0;
 
   constructor(options: FilesNodeOptions) {
     this.#options = options;
@@ -164,6 +165,7 @@ export class NamedFiles implements Files, Answerer {
     const wish = { kind: "put", path, makeFolders, modifiedMs, attributes: early, ...conditions } as const;
     const announced = { ...emptyContent, id: writer.id, size: options.size ?? 0 };
     let isOursAlone = true;
+    this.#uploads += 1;
     try {
       const change = { ...wish, content: announced, sealed: [] };
       const { entry: before, nodes } = await this.#names.announce(change, parts.unreachable, signal);
@@ -184,6 +186,7 @@ export class NamedFiles implements Files, Answerer {
       }
       throw error;
     } finally {
+      this.#uploads -= 1;
       writer.end();
     }
   }
@@ -382,7 +385,7 @@ export class NamedFiles implements Files, Answerer {
   }
 
   status(): FilesStatus {
-    const status = this.objects.status();
+    const status = { ...this.objects.status(), uploads: this.#uploads };
     const { filling, counters } = this.#sweeper;
     const { collected, placed } = counters;
     const all = { ...status.counters, collected, placed };

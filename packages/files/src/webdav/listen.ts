@@ -1,8 +1,15 @@
-import { type IncomingMessage, type RequestListener, type Server, createServer } from "node:http";
+import {
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  createServer,
+} from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
 import { isLoopback } from "leasehold/runtime";
+import type { RequestObserver } from "../types.js";
 import { watchCertificate } from "./certificate.js";
 import { Refusal } from "./refusal.js";
 
@@ -14,6 +21,9 @@ const connectionsMax = 512;
 export const idleMs = 60_000;
 /** Time limit for requests in flight at shutdown, ms. */
 const closeMs = 2_000;
+
+/** The stable code of an error, for programs. */
+export const codeHeader = "leasehold-error";
 
 /** Where a server for clients listens. */
 export interface ListenOptions {
@@ -28,6 +38,8 @@ export interface ListenOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Receives faults, of which clients get only the status. Default: none. */
   readonly fault?: ((text: string) => void) | undefined;
+  /** Hears of each request. Default: none. */
+  readonly observer?: RequestObserver | undefined;
 }
 
 export interface FrontServer {
@@ -48,9 +60,13 @@ export async function listen(
   what: string,
   isOpen: boolean,
   options: ListenOptions,
-  listener: RequestListener,
+  answer: RequestListener,
 ): Promise<FrontServer> {
-  const { host = "127.0.0.1", port: wanted = 0, tls, fault } = options;
+  const { host = "127.0.0.1", port: wanted = 0, tls, fault, observer } = options;
+  const listener: RequestListener = (request, response) => {
+    if (observer !== undefined) observe(what.toLowerCase(), request, response, observer);
+    answer(request, response);
+  };
   if (!isLoopback(host) && (isOpen || tls === undefined))
     throw new LeaseholdError(
       "INVALID_CONFIG",
@@ -85,6 +101,36 @@ export async function listen(
       clearTimeout(late);
     },
   };
+}
+
+/** Bytes of connections that belong to requests which have ended. */
+const counted = new WeakMap<Socket, { readonly received: number; readonly sent: number }>();
+
+function observe(
+  api: string,
+  { method = "", socket }: IncomingMessage,
+  response: ServerResponse,
+  observer: RequestObserver,
+): void {
+  const begunMs = performance.now();
+  observer.begun(api);
+  response.once("close", () => {
+    const { statusCode, writableFinished } = response;
+    const code = response.getHeader(codeHeader);
+    // A request may have been read as a whole before it begins here.
+    const { bytesRead: received, bytesWritten: sent } = socket;
+    const before = counted.get(socket);
+    counted.set(socket, { received, sent });
+    const failed = typeof code === "string" ? code.toLowerCase() : String(statusCode);
+    observer.ended({
+      api,
+      method,
+      outcome: !writableFinished ? "cut" : statusCode < 400 ? "ok" : failed,
+      tookMs: performance.now() - begunMs,
+      received: received - (before?.received ?? 0),
+      sent: sent - (before?.sent ?? 0),
+    });
+  });
 }
 
 function schemeOf({ tls }: ListenOptions): "http" | "https" {

@@ -7,7 +7,15 @@ import { Rights } from "../users/rights.js";
 import type { Users } from "../users/users.js";
 import { FilesTree } from "./files-tree.js";
 import { leaseLocks } from "./lease-locks.js";
-import { checkHost, type FrontServer, idleMs, listen, type ListenOptions, requestsMax } from "./listen.js";
+import {
+  checkHost,
+  codeHeader,
+  type FrontServer,
+  idleMs,
+  listen,
+  type ListenOptions,
+  requestsMax,
+} from "./listen.js";
 import { Locks } from "./locks.js";
 import { checkConditions, methods, pathOf } from "./methods.js";
 import { answerNodes } from "./nodes.js";
@@ -18,8 +26,6 @@ import { dav, openRoot } from "./xml.js";
 export const processingHeader = "leasehold-processing";
 /** The pause between two of them, ms. */
 const processingMs = 2_000;
-/** The stable code of an error, for programs. */
-export const codeHeader = "leasehold-error";
 /** Methods whose duration grows with the files, while nothing is sent. */
 const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
 /** The prefix of the leases that are WebDAV's locks. */
