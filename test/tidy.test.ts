@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -285,6 +286,11 @@ function importsOf(file: SourceFile): string[] {
   return [...code.matchAll(named)].map((match) => match[1] ?? match[2]!);
 }
 
+function manifestOf(file: SourceFile): Record<"dependencies" | "peerDependencies", object | undefined> {
+  const path = pathFromRoot(file).replace(/src\/.*/, "package.json");
+  return JSON.parse(readFileSync(join(root, path), "utf8")) as ReturnType<typeof manifestOf>;
+}
+
 function pathFromRoot({ path }: SourceFile): string {
   const [first = "", ...rest] = path.split("/");
   const isAlone = first !== "leasehold" && packageNames.includes(first);
@@ -406,6 +412,22 @@ describe("the folders", () => {
       .filter(({ path }) => !path.startsWith("sim/"))
       .flatMap((file) => findLines(file, (line) => /"(?:@leasehold\/\w+|leasehold)\/inner\//.test(line)));
     expect(reaching).toEqual([]);
+  });
+
+  test("files import no package that theirs doesn't depend on", () => {
+    const bare = /^(?:import|export|\}).*\bfrom "((?:@[^/"]+\/)?[^."#/][^"/]*)/;
+    const found = production.flatMap((file) => {
+      const { dependencies, peerDependencies } = manifestOf(file);
+      const names = file.lines.flatMap((line) => bare.exec(line)?.[1] ?? []);
+      return names
+        .filter(
+          (name) =>
+            !isBuiltin(name) && name !== "leasehold" && !(name in { ...dependencies, ...peerDependencies }),
+        )
+        .map((name) => `${file.path}: ${name}`);
+    });
+    // The build replaces this file by commander itself.
+    expect(found).toEqual(["cli/common/commander.ts: commander"]);
   });
 
   test("protocol folders are pure, and so is all that they import: no sockets, clocks, randomness, timers or node: modules", () => {

@@ -1,4 +1,4 @@
-import { type Command, Argument, Option } from "commander";
+import { type Command, Argument, Option } from "./common/commander.js";
 import { type Finish, examples, wholeNumber } from "./command-help.js";
 import type { CertOptions } from "./commands/cert/cert.js";
 import type { Step } from "./commands/cert/authority.js";
