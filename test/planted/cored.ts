@@ -1,8 +1,9 @@
-import { type Faults, duringFaults } from "./switches.js";
+import { type Fault, type Faults, duringFaults } from "./switches.js";
 import {
   bulky,
   ending,
   patient,
+  streaming,
   type CoreForm,
   type CorePlan,
 } from "../../packages/sim/src/core/world/plan.js";
@@ -55,6 +56,43 @@ const usersOnly: Partial<CorePlan> = {
   bulkKeys: 0,
   turnMs: 0,
 };
+
+/** Several watches on a stream, with all of their options, and nobody else. */
+const streamsOnly: Partial<CorePlan> = {
+  ...streaming,
+  servers: 3,
+  registerClients: 1,
+  watchClients: 0,
+  leaseClients: 0,
+  turnMs: 0,
+  forms: undefined,
+  rights: undefined,
+  membershipEveryMs: undefined,
+  introduced: undefined,
+  restores: undefined,
+  bytesPerMs: undefined,
+};
+
+const mistakesOfStreams: readonly (readonly [name: string, mistake: Fault, seed: number])[] = [
+  ["C: filters of a watch are swapped", "filtersSwapped", 1],
+  ["C: a watch that begins in the past does not know what was there before", "pastWithoutEarlier", 1],
+  ["C: the fragments of a revision but the last are lost", "fragmentsAreLost", 1],
+  ["C: a watch gets the id of one that was cancelled", "idsComeAgain", 1],
+  ["C: progress of a stream is that of its first watch", "progressOfOneWatch", 1],
+  ["C: a part of a revision ends it", "partEndsRevision", 1],
+  ["C: a cancelled watch hears more", "cancelledHears", 1],
+  ["C: a watch that is behind gets a progress notification", "noticeWhileBehind", 3],
+  ["C: progress notifications come with every tick", "noticeEachTick", 1],
+  ["C: no progress notification comes", "noNotices", 1],
+];
+
+const rowsOfStreams: readonly Cored[] = mistakesOfStreams.map(([name, mistake, seed]) => ({
+  name,
+  faults: { [mistake]: true },
+  breaks: "watch",
+  seed,
+  plan: streamsOnly,
+}));
 
 export const cored: readonly Cored[] = [
   {
@@ -384,6 +422,7 @@ export const cored: readonly Cored[] = [
     seed: 7,
     plan: patient,
   },
+  ...rowsOfStreams,
   ...restoring,
   {
     name: "CL: exclusive: a holder relies on its lease for twice as long",

@@ -44,6 +44,8 @@ export class RandomRequests {
   }
 
   next(): Action {
+    // One revision that is more than a message for a watch with the values before.
+    if (this.hasLarge && this.#choices.chance(0.15)) return this.#kv("DeleteRange", this.#counted(allKeys));
     return this.#choices.weighted([
       [28, () => this.#kv("Put", this.#counted(this.#put()))],
       [25, () => this.#kv("Range", this.#range())],
@@ -56,6 +58,11 @@ export class RandomRequests {
 
   watch(): Action {
     const { chance } = bound(this.#choices);
+    if (this.hasLarge && chance(0.5)) {
+      const startRevision = chance(0.3) ? this.#pastRevision() : undefined;
+      const request = given({ ...allKeys, startRevision, prevKv: true, fragment: chance(0.7) });
+      return { service: "Watch", method: "create", request };
+    }
     const filters = this.#choices.pick([[], [], [], ["NOPUT"], ["NODELETE"], ["NOPUT", "NODELETE"]]);
     const request = given({
       ...(chance(0.5) ? allKeys : this.#keys()),

@@ -117,6 +117,8 @@ export interface ReplicaLimits {
   readonly revisionBytesMax: number;
   /** Bytes of unsent responses of all streams, in fair shares of the free part. */
   readonly watchBytesTotalMax: number;
+  /** Interval of progress notifications to a quiet watch that asked for them, ms. */
+  readonly progressNotifyMs: number;
   /** Memory of watches of all clients, in fair shares of the free part. */
   readonly watchesBytesMax: number;
   /** Lifetime of a token after its last use, ms. */
@@ -170,6 +172,8 @@ export const defaultLimits: ReplicaLimits = {
   revisionBytesMax: 32 * 1024 * 1024,
   // The connections of a thousand clients carry this in about a second.
   watchBytesTotalMax: 256 * 1024 * 1024,
+  // etcd's ten minutes.
+  progressNotifyMs: 600_000,
   // Some hundred thousand watches per server, half of them on one connection.
   watchesBytesMax: 128 * 1024 * 1024,
   // etcd's figure.

@@ -17,8 +17,6 @@ const gatheringMax = 4;
 const unitsPerOffer = 1 / 16;
 /** Turns that one command may take for watches at once; beyond that they read from history. */
 const turnsOfOffers = 2;
-/** Interval of progress notifications to a quiet watch that asked for them: etcd's ten minutes. */
-const progressNotifyMs = 600_000;
 /** For a watch that could not be created. */
 const noWatch = -1n;
 
@@ -382,12 +380,12 @@ export class WatchHub {
   // Time
 
   tick(): void {
-    const { nowMs } = this.#context;
+    const { limits, nowMs } = this.#context;
     for (const stream of this.#streams.values()) {
       // Others may have made room.
       this.#wake(stream);
       for (const watcher of stream.watchers.values()) {
-        const isDue = watcher.progressNotify && watcher.lastSentMs + progressNotifyMs <= nowMs;
+        const isDue = watcher.progressNotify && watcher.lastSentMs + limits.progressNotifyMs <= nowMs;
         if (!isDue || !watcher.isSynced || watcher.events.length > 0 || !stream.hasRoom) continue;
         watcher.lastSentMs = nowMs;
         stream.emit({ watchId: watcher.id });

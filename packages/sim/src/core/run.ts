@@ -15,6 +15,7 @@ import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
 import { RightsJudge } from "./checkers/rights.js";
 import { checkSpace } from "./checkers/space.js";
+import { StreamWatches } from "./checkers/stream-watches.js";
 import { Watches } from "./checkers/watches.js";
 import { Claims } from "./holders/claims.js";
 import { Holders } from "./holders/holders.js";
@@ -28,7 +29,9 @@ import { Operator } from "./programs/operator.js";
 import { Restorer } from "./programs/restorer.js";
 import { RegisterClient, registersIn } from "./programs/register-client.js";
 import { RightsClient } from "./programs/rights-client.js";
+import { StreamClient } from "./programs/stream-client.js";
 import { WatchClient } from "./programs/watch-client.js";
+import { WideWriter } from "./programs/wide-writer.js";
 import type { CoreInvariant } from "./world/invariants.js";
 import { CoreWorld, drawRate } from "./world/world.js";
 
@@ -50,6 +53,9 @@ const rateStream = 2 ** 50;
 
 /** The stream of processes with leases. */
 const holdersStream = 2 ** 49;
+
+/** The stream of streams of watches. */
+const streamsStream = 2 ** 52;
 
 /** In good times every program with leases is served within this time, also if each request takes 0.4 s. */
 const holdersMsMax = 150_000;
@@ -98,6 +104,7 @@ export async function simulateCore({
     reference.attach(judge);
     new RightsClient(world, judge).begin();
   }
+  const streams = startStreams(world);
   const holders = plan.forms && startHolders(world, plan.forms);
   new CoreHazards(world).begin();
   await world.run(plan.endMs);
@@ -109,11 +116,24 @@ export async function simulateCore({
     checkSpace(world);
     if (!history.judge()) world.counters.undecided += 1;
     for (const watcher of watchers) watches.upToDate(watcher.prefix, watcher.next);
+    for (const stream of streams) stream.settled();
   });
   world.counters.leasesEnded = life.ended;
   const { violation, hash, counters } = world;
   const where = `${plan.servers} servers`;
   return { seed, plan, where, violation, traceHash: hash.digest(), counters };
+}
+
+/** Streams with several watches, and a writer for them. */
+function startStreams(world: CoreWorld): readonly StreamClient[] {
+  const { seed, streamClients = 0 } = world.plan;
+  if (streamClients === 0) return [];
+  const random = new SimRandom(seed + streamsStream);
+  const judge = new StreamWatches(world);
+  new WideWriter(world, random).begin();
+  const clients = Array.from({ length: streamClients }, () => new StreamClient(world, judge, random));
+  for (const client of clients) client.begin();
+  return clients;
 }
 
 /** Processes with leases, and their checkers. */

@@ -42,6 +42,11 @@ export const coreCounters = () => ({
   watchEvents: 0,
   watchResumes: 0,
   watchProgress: 0,
+  /** Of several watches on one stream: events, fragments, progress notifications, and cancellations. */
+  streamEvents: 0,
+  watchFragments: 0,
+  watchNotices: 0,
+  watchesCancelled: 0,
   /** Requested changes of users and rights; granted and refused uses. */
   rightsChanges: 0,
   /** Uses right after the start of a server. */

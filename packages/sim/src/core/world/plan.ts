@@ -57,6 +57,8 @@ export interface CorePlan {
   readonly keys: number;
   readonly leaseClients: number;
   readonly watchClients: number;
+  /** Number of clients that have several watches with options on one stream, beside a writer of large revisions. */
+  readonly streamClients?: number | undefined;
   /** Number of keys of the client that reads, writes and deletes many at once; 0: no such client. */
   readonly bulkKeys: number;
   /** The mean delay of a server's turn after an event; 0: at once. Later events join the same turn. */
@@ -147,6 +149,16 @@ const holdersEvery = 5;
 
 /** In half of the runs with programs their system clocks are set as often. */
 const frequentStepsMs = 2_000;
+
+/** In one run of this many streams have several watches with options. No draw, either. */
+const streamingEvery = 16;
+
+/** The plan of such a run. */
+export const streaming = {
+  streamClients: 2,
+  bulkKeys: 0,
+  limits: { ...smallLimits, fragmentBytesMax: 400, progressNotifyMs: 1_500 },
+} satisfies Partial<CorePlan>;
 
 /** In one run of this many messages use connections. No draw, either. */
 const connectedEvery = 24;
@@ -279,6 +291,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     restores: seed % restoredEvery === 9 && seed % holdersEvery !== 0 ? restoresMost : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
+    ...(seed % streamingEvery === streamingEvery - 3 ? streaming : {}),
     ...(seed % endingEvery === endingEvery - 3 ? ending : {}),
     ...(seed % connectedEvery === connectedEvery - 5 ? connected : {}),
   };
