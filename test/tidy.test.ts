@@ -188,6 +188,7 @@ const mayImport: Record<string, readonly string[]> = {
     "flease/tcp/security",
     "flease/views",
     "lease",
+    "metrics",
     "runtime",
     "stores",
     "testing",

@@ -1,9 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CoreFlags, startCore } from "../index.js";
+import { type CoreFlags, type RunningCore, startCore } from "../index.js";
 import { backupStatus, configOf, restoreBackup, restoredText } from "../server/index.js";
 import type { Logger } from "leasehold/runtime";
-import { usageError, exitCode, printError, printLine, stopRequested } from "leasehold/cli";
+import { exitCode, notifySystemd, printError, printLine, stopRequested, usageError } from "leasehold/cli";
 
 /** Timeout of a clean stop; then the process exits anyway. */
 const closeMsMax = 5_000;
@@ -69,6 +69,11 @@ function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Log
   };
 }
 
+function leaderCheck({ hasLeader }: RunningCore) {
+  const detail = hasLeader ? "known" : "none is known: a majority of the servers is needed";
+  return { name: "leader", isPassed: hasLeader, detail };
+}
+
 /** `leasehold core`: one server, until a signal or a fatal error. */
 export async function core(flags: CoreFlags): Promise<number> {
   const stopped = stopRequested();
@@ -81,7 +86,9 @@ export async function core(flags: CoreFlags): Promise<number> {
     return exitCode("ok");
   }
   logger.info(`${server.name} (${server.id.toString(16)}) serves clients at ${server.clientUrls.join(",")}`);
+  const systemd = notifySystemd({ checks: () => [leaderCheck(server)] });
   await Promise.race([stopped, server.failed]);
+  systemd.stopping();
   await Promise.race([server.close(), sleep(closeMsMax)]);
   return exitCode("ok");
 }

@@ -107,6 +107,10 @@ export class Server implements RunningCore {
     await this.#clients.listen(listenClientUrls, listenMetricsUrls, clientTls);
   }
 
+  get hasLeader(): boolean {
+    return this.#host.status().leader !== 0n;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

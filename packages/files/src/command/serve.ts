@@ -6,6 +6,7 @@ import { startFiles } from "../node/start.js";
 import { serveS3 } from "../s3/server.js";
 import { filesCatalogue } from "../metrics/catalogue.js";
 import { FilesMetrics } from "../metrics/files-metrics.js";
+import type { Files } from "../types.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
 import type { Logger } from "leasehold/runtime";
@@ -15,6 +16,7 @@ import {
   securityOf,
   notifyParent,
   serveMetrics,
+  notifySystemd,
   stopRequested,
   toJson,
   printError,
@@ -51,8 +53,10 @@ export interface ServeNews {
   readonly s3?: string;
 }
 
-/** Time limit of a clean shutdown, ms; then the process exits anyway. */
+/** Time limit of each part of a clean shutdown, ms. */
 const closeMsMax = 5_000;
+/** Time from a signal until the process exits, whatever is still open. */
+const stopMsMax = 10_000;
 
 const logger: Logger = {
   info: () => undefined,
@@ -63,6 +67,11 @@ const logger: Logger = {
 /** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
 export async function serve(options: ServeOptions): Promise<number> {
   const stopped = stopRequested();
+  const late = stopped.then(() => sleep(stopMsMax)).then(() => exitCode("ok"));
+  return Promise.race([serveUntil(stopped, options), late]);
+}
+
+async function serveUntil(stopped: Promise<void>, options: ServeOptions): Promise<number> {
   const { id, dir } = options;
   if (options.user !== undefined && options.users !== undefined)
     throw usageError("--user (LEASEHOLD_FILES_USER) and --users exclude each other");
@@ -175,12 +184,20 @@ async function serveFiles(
       options.s3 === undefined ? undefined : await serveS3(files, { ...common, ...addressIn(options.s3) });
     if (s3 !== undefined) stops.unshift(() => s3.close());
     announce(options, { type: "serving", id, url: front.url, ...(s3 && { s3: s3.url }) });
+    const systemd = notifySystemd({ checks: () => [diskCheck(files)] });
     await stopped;
+    systemd.stopping();
   } finally {
     // The HTTP server stops first, so that requests in flight can end.
     for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
   }
   return exitCode("ok");
+}
+
+function diskCheck(files: Files) {
+  const { state } = files.status();
+  const isPassed = state === "serving" || state === "rebuilding";
+  return { name: "disk", isPassed, detail: isPassed ? state : `${state}: it has not joined the others yet` };
 }
 
 function announce({ output = "table" }: ServeOptions, news: ServeNews): void {

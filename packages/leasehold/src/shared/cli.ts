@@ -17,6 +17,7 @@ export {
 } from "../cli/common/settings.js";
 export { listenToSignals } from "../cli/common/signals.js";
 export { stopRequested } from "../cli/common/stop-requested.js";
+export { notifySystemd } from "../cli/common/systemd.js";
 export { type Paint, paintFor } from "../cli/output/ansi.js";
 export { toJson } from "../cli/output/json.js";
 export { type Presentation, present, shortTime } from "../cli/output/present.js";

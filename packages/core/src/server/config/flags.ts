@@ -72,6 +72,8 @@ export interface RunningCore {
   readonly cluster: bigint;
   /** Addresses for clients, as the member list has them. */
   readonly clientUrls: readonly string[];
+  /** Whether this server follows a leader, or is it. Without one it serves no linearizable request. */
+  readonly hasLeader: boolean;
   /** Rejects with the error that made the server stop; it never resolves. */
   readonly failed: Promise<never>;
   /** Transfers leadership, answers pending requests, and leaves nothing open. Idempotent. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Member } from "../../flease/tcp/types.js";
 import type { Logger } from "../../runtime/logger.js";
 import { startMember } from "../../index.js";
+import { memberChecks } from "../../metrics/health.js";
 import { exitCode } from "../common/exit-codes.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
@@ -9,6 +10,7 @@ import { serveMetrics } from "../common/metrics.js";
 import { notifyParent } from "../common/parent-process.js";
 import { printError, printLine } from "../output/print.js";
 import { stopRequested } from "../common/stop-requested.js";
+import { notifySystemd } from "../common/systemd.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
 
@@ -38,7 +40,9 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
       all.observe(member.leases);
     });
     announce(member, output);
+    const systemd = notifySystemd({ checks: () => memberChecks(member.status()) });
     await stopped;
+    systemd.stopping();
     await metrics?.close();
   } finally {
     await Promise.race([member.close(), sleep(CLOSE_MS_MAX)]);

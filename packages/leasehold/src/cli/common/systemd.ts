@@ -1,0 +1,157 @@
+/**
+ * Notifies systemd of a server's state (`Type=notify`). Node cannot send to a datagram socket of a path, so
+ * `systemd-notify` does; as that is another process, the unit has `NotifyAccess=all`.
+ * See docs/decisions/0059-systemd-notify.md.
+ */
+import { execFile } from "node:child_process";
+import type { Check } from "../../metrics/health.js";
+import { isForked } from "./parent-process.js";
+
+export interface ServerHealth {
+  /** The checks of `/readyz`. systemd counts the server as started when all have passed once. */
+  readonly checks: () => readonly Check[];
+  /** Whether `/livez` would answer 200. While it would not, systemd's watchdog isn't fed. Default: true. */
+  readonly isAlive?: () => boolean;
+}
+
+/** Every method returns at once; without systemd it does nothing. */
+export interface ServiceManager {
+  /** The server rereads its settings, until `reloaded`. */
+  reloading(): void;
+  reloaded(): void;
+  /** The server has begun to stop. Nothing is sent after it. */
+  stopping(): void;
+}
+
+/** Interval at which the checks are asked; a change is sent then. */
+const lookMs = 500;
+/** Interval of signs of life where the unit has no watchdog. */
+const signMsDefault = 10_000;
+/** Signs of life within the time after which systemd ends the server. */
+const signsPerTimeout = 3;
+/** Timeout of one `systemd-notify`, which waits until systemd has read the message. */
+const sendMsMax = 5_000;
+
+const none: ServiceManager = {
+  reloading: () => undefined,
+  reloaded: () => undefined,
+  stopping: () => undefined,
+};
+
+/** Starts to notify systemd, if this process is a service of type `notify`. */
+export function notifySystemd(
+  health: ServerHealth,
+  // A forked server is part of its parent's service.
+  env: NodeJS.ProcessEnv = isForked() ? {} : process.env,
+): ServiceManager {
+  return env["NOTIFY_SOCKET"] === undefined ? none : new Notifier(health, env);
+}
+
+/** The watchdog's timeout in ms; undefined without a watchdog for this process. */
+function watchdogMsOf(env: NodeJS.ProcessEnv): number | undefined {
+  const { WATCHDOG_USEC: micros, WATCHDOG_PID: pid } = env;
+  const isOurs = pid === undefined || pid === String(process.pid);
+  return isOurs && micros !== undefined && /^[1-9]\d*$/.test(micros) ? Number(micros) / 1_000 : undefined;
+}
+
+class Notifier implements ServiceManager {
+  readonly #health: ServerHealth;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #signMs: number;
+  readonly #looks: NodeJS.Timeout;
+  #isStarted = false;
+  #status = "";
+  #signedAt = -Infinity;
+  /** Fields of the next message. A later value of a name replaces an earlier one, so this is bounded. */
+  #pending = new Map<string, string>();
+  /** The pending message has RELOADING, and READY follows in one of its own. */
+  #isReloaded = false;
+  #isSending = false;
+  #isStopping = false;
+  #hasWarned = false;
+
+  constructor(health: ServerHealth, env: NodeJS.ProcessEnv) {
+    const watchdogMs = watchdogMsOf(env);
+    this.#health = health;
+    this.#env = env;
+    this.#signMs = watchdogMs === undefined ? signMsDefault : watchdogMs / signsPerTimeout;
+    this.#looks = setInterval(() => this.#look(), Math.min(lookMs, this.#signMs));
+    this.#looks.unref();
+    this.#look();
+  }
+
+  reloading(): void {
+    // systemd compares it with its own clock, which is the one of `hrtime`.
+    this.#send({ RELOADING: "1", MONOTONIC_USEC: String(process.hrtime.bigint() / 1_000n) });
+  }
+
+  reloaded(): void {
+    // systemd has to read both, one after the other.
+    if (this.#pending.has("RELOADING")) this.#isReloaded = true;
+    else this.#send({ READY: "1" });
+  }
+
+  stopping(): void {
+    if (this.#isStopping) return;
+    clearInterval(this.#looks);
+    this.#isStopping = true;
+    // At once, as this process may exit before the one that sends now.
+    this.#notify(["STOPPING=1", "STATUS=stopping"], () => undefined);
+  }
+
+  /** A blocked event loop comes to no look, and so feeds no watchdog. */
+  #look(): void {
+    const failed = this.#health.checks().filter(({ isPassed }) => !isPassed);
+    const status = failed.length === 0 ? "ready" : `not ready: ${failed.map(textOf).join("; ")}`;
+    if (status !== this.#status) this.#send({ STATUS: (this.#status = status) });
+    if (failed.length === 0 && !this.#isStarted) {
+      this.#isStarted = true;
+      this.#send({ READY: "1" });
+    }
+    const now = performance.now();
+    if (now - this.#signedAt < this.#signMs || this.#health.isAlive?.() === false) return;
+    this.#signedAt = now;
+    // systemd runs no watchdog before READY. A start that waits for others takes as long as the server lives.
+    const micros = Math.ceil(this.#signMs * signsPerTimeout * 1_000);
+    this.#send(this.#isStarted ? { WATCHDOG: "1" } : { EXTEND_TIMEOUT_USEC: String(micros) });
+  }
+
+  #send(fields: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(fields)) this.#pending.set(name, value);
+    if (fields["RELOADING"] !== undefined) {
+      this.#pending.delete("READY");
+      this.#isReloaded = false;
+    }
+    this.#flush();
+  }
+
+  /** One process at a time: what comes meanwhile is gathered into the next message. */
+  #flush(): void {
+    if (this.#isSending || this.#isStopping || this.#pending.size === 0) return;
+    const words = [...this.#pending].map(([name, value]) => `${name}=${value}`);
+    this.#pending.clear();
+    if (this.#isReloaded) this.#pending.set("READY", "1");
+    this.#isReloaded = false;
+    this.#isSending = true;
+    this.#notify(words, (error) => {
+      this.#isSending = false;
+      if (error !== null) this.#warn(error);
+      this.#flush();
+    });
+  }
+
+  #notify(words: readonly string[], done: (error: Error | null) => void): void {
+    execFile("systemd-notify", words, { timeout: sendMsMax, env: this.#env }, done);
+  }
+
+  #warn({ message }: Error): void {
+    if (!this.#hasWarned)
+      process.stderr.write(`leasehold: warning: systemd was not notified: ${message.trim()}\n`);
+    this.#hasWarned = true;
+  }
+}
+
+/** One line of `systemctl status`. */
+function textOf({ name, detail }: Check): string {
+  return `${name}: ${detail}`.replaceAll(/\s+/g, " ");
+}
