@@ -164,12 +164,16 @@ function addDoctor(program: Command, finish: Finish): void {
     .command("doctor")
     .description("probe and measure stores, members or servers, and say which settings fit them")
     .option("--duration <duration>", "how long to measure stores", "5s")
+    .option("--bundle <file>", "write what a report of a fault needs, as .json.gz without secrets")
+    .option("--include <file>", "a log or configuration for the bundle; once for each", collected)
+    .option("--metrics <host:port>", "a server whose metrics are for the bundle; once for each", collected)
     .addHelpText(
       "after",
       examples(
         "leasehold doctor --endpoints delta+file:///mnt/a,/mnt/b,/mnt/c",
         "leasehold doctor --endpoints delta+redis://h1,h2,h3 --duration 1m -o json",
         "leasehold doctor --endpoints flease://10.0.0.1:7400",
+        "leasehold doctor --bundle report.json.gz --include member.log --metrics 10.0.0.1:9090",
       ),
     )
     .action(async (_options: unknown, command: Command) => {
@@ -244,6 +248,10 @@ function addCheck(program: Command, finish: Finish): void {
       const { check } = await import("./commands/check.js");
       finish(await check(paths, command.optsWithGlobals()));
     });
+}
+
+function collected(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }
 
 function collectMembers(text: string, before: readonly string[] = []): readonly string[] {

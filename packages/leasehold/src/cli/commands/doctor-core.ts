@@ -8,16 +8,15 @@ import { textOf } from "../../runtime/pem.js";
 import { incarnation } from "../../runtime/world.js";
 import { latenciesOf, samplesMax } from "../../stores/measure.js";
 import { withLeases } from "../common/connection.js";
-import { exitCode } from "../common/exit-codes.js";
 import type { Settings } from "../common/settings.js";
-import { present, shortTime } from "../output/present.js";
+import { shortTime } from "../output/present.js";
 import { printProgress } from "../output/print.js";
 import { askServers, hasLeader, presentServers } from "./core-status.js";
 import { type CoreMeasurement, type CoreSeen, examineCore } from "./examine-core.js";
-import { clockFindings, presentFindings } from "./findings.js";
+import { clockFindings, type Examined, presentFindings } from "./findings.js";
 
 /** `leasehold doctor` of a core: the state of its servers, and the cost of leases. */
-export async function doctorCore(settings: Settings, durationMs: number): Promise<number> {
+export async function doctorCore(settings: Settings, durationMs: number): Promise<Examined> {
   const { ttlMaxMs, clockRateError } = parseCoreUrls(settings.endpoints);
   printProgress("asking the servers …");
   const before = await askServers(settings);
@@ -36,8 +35,8 @@ export async function doctorCore(settings: Settings, durationMs: number): Promis
     nowMs: Date.now(),
     clocks: await clockFindings(clockRateError),
   });
-  present(settings.output, presentFindings("servers", presentServers(report), examination));
-  return exitCode(examination.verdict);
+  const presentation = presentFindings("servers", presentServers(report), examination);
+  return { presentation, verdict: examination.verdict };
 }
 
 type Tried = Pick<CoreSeen, "measured" | "refusal">;

@@ -10,6 +10,7 @@ import { isFarmUrl, parseFarmUrls } from "../../stores/farm-address.js";
 import { examineFarm, type FarmReport } from "../../stores/examine.js";
 import { directoriesOnOneDisk } from "../../stores/shared-disk.js";
 import { exitCode } from "../common/exit-codes.js";
+import { usageError } from "../common/failure.js";
 import { present } from "../output/present.js";
 import { printProgress } from "../output/print.js";
 import {
@@ -21,12 +22,13 @@ import {
 } from "../common/settings.js";
 import { doctorCore } from "./doctor-core.js";
 import { examineMembers } from "./doctor-members.js";
+import { type BundleOptions, writeBundle } from "./bundle.js";
 import { presentFarm } from "./doctor-stores.js";
-import { clockFindings, presentFindings, syncHints } from "./findings.js";
+import { clockFindings, type Examined, presentFindings, syncHints } from "./findings.js";
 import { presentStatus } from "./status.js";
 import { few } from "../../common/lists.js";
 
-export interface DoctorOptions extends SharedOptions {
+export interface DoctorOptions extends SharedOptions, BundleOptions {
   readonly duration: string;
 }
 
@@ -35,15 +37,33 @@ const progressEveryMs = 100;
 
 /** `leasehold doctor`: 78 when something is not suitable for leases, 69 when something cannot be reached. */
 export async function doctor(options: DoctorOptions): Promise<number> {
+  const { bundle, include, metrics } = options;
+  if (bundle === undefined && (include ?? metrics) !== undefined)
+    throw usageError("--include and --metrics are for --bundle");
   const settings = settingsOf(options);
   refuseMemory("doctor", settings);
   const durationMs = parseDuration(options.duration, "--duration");
+  let examined: Examined;
+  try {
+    examined = await examine(settings, durationMs);
+  } catch (error) {
+    // A fault that ends the examination may be what the report is about.
+    if (bundle !== undefined) await writeBundle(bundle, options, { error: String(error) });
+    throw error;
+  }
+  const { presentation, verdict } = examined;
+  present(settings.output, presentation);
+  if (bundle !== undefined) await writeBundle(bundle, options, presentation.document);
+  return exitCode(verdict);
+}
+
+function examine(settings: Settings, durationMs: number): Promise<Examined> {
   if (settings.endpoints.some(isFarmUrl)) return doctorFarm(settings, durationMs);
   if (settings.endpoints.some(isCoreUrl)) return doctorCore(settings, durationMs);
   return doctorMembers(settings);
 }
 
-async function doctorFarm(settings: Settings, durationMs: number): Promise<number> {
+async function doctorFarm(settings: Settings, durationMs: number): Promise<Examined> {
   const address = parseFarmUrls(settings.endpoints);
   const { timeoutMs } = settings;
   const writer = `${clientName(undefined)}.${incarnation()}`;
@@ -63,9 +83,9 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
   const { clockRateError = clockRateErrorDefault } = address.settings;
   const tooFast = whyTooFast(await clockSlew(), clockRateError);
   const oneDisk = await directoriesOnOneDisk(address.places);
-  present(settings.output, presentFarm(report, address, settings.endpoints, { tooFast, oneDisk }));
+  const presentation = presentFarm(report, address, settings.endpoints, { tooFast, oneDisk });
   const verdict = verdictOf(report);
-  return exitCode(verdict === "ok" && tooFast !== undefined ? "unfit" : verdict);
+  return { presentation, verdict: verdict === "ok" && tooFast !== undefined ? "unfit" : verdict };
 }
 
 /** Errors of usage. */
@@ -78,10 +98,9 @@ function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "u
   return errors.every(({ code }) => code === "STORE_UNAVAILABLE") ? "unavailable" : "unfit";
 }
 
-async function doctorMembers(settings: Settings): Promise<number> {
+async function doctorMembers(settings: Settings): Promise<Examined> {
   const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
   const { verdict, findings } = examineMembers(reports, await clockFindings(clockRateErrorDefault));
   const examination = { verdict, findings: [...findings, ...(await syncHints())] };
-  present(settings.output, presentFindings("members", presentStatus(reports), examination));
-  return exitCode(verdict);
+  return { presentation: presentFindings("members", presentStatus(reports), examination), verdict };
 }

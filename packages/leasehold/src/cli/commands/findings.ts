@@ -16,6 +16,12 @@ export interface Examination {
   readonly findings: readonly Finding[];
 }
 
+/** The outcome of a ground's examination. */
+export interface Examined {
+  readonly presentation: Presentation;
+  readonly verdict: Examination["verdict"] | "usage";
+}
+
 /** The servers or stores, under their name in the document, with the findings below. */
 export function presentFindings(
   name: string,

@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { open, writeFile } from "node:fs/promises";
+import { availableParallelism, freemem, hostname, loadavg, release, totalmem, uptime } from "node:os";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { packageVersion } from "../../runtime/package-version.js";
+import { isClockSynchronized } from "../../runtime/clock-sync.js";
+import { clockSlew } from "../../runtime/clock-slew.js";
+import type { SharedOptions } from "../common/settings.js";
+import { toJson } from "../output/json.js";
+import { redacted, redactedValue } from "../output/redact.js";
+
+/** The last part of a file, and the most of an answer. */
+const textBytesMax = 1024 * 1024;
+const fetchMsMax = 5_000;
+
+export interface BundleOptions {
+  /** The file to write. */
+  readonly bundle?: string;
+  /** Logs and configuration files. */
+  readonly include?: readonly string[];
+  /** Servers of metrics and health, `host:port`. */
+  readonly metrics?: readonly string[];
+}
+
+/** Writes one file of compressed JSON for a report of a fault, without secrets. */
+export async function writeBundle(
+  file: string,
+  options: BundleOptions & SharedOptions,
+  examination: unknown,
+): Promise<void> {
+  const { include = [], metrics = [] } = options;
+  const document = {
+    bundle: 1,
+    leasehold: packageVersion(),
+    time: new Date().toISOString(),
+    machine: machine(),
+    clocks: await clocks(),
+    options,
+    environment: environment(),
+    examination,
+    servers: await Promise.all(metrics.map(askServer)),
+    files: await Promise.all(include.map(endOf)),
+  };
+  const text = toJson(redactedValue(plain(document), secretsOf(options)), 1);
+  await writeFile(file, await promisify(gzip)(text), { mode: 0o600 });
+}
+
+/** As JSON has it: with nothing that has a form of its own there. */
+const plain = (value: unknown): unknown => JSON.parse(toJson(value));
+
+function machine(): object {
+  const { arch, platform, versions } = process;
+  const memory = { totalBytes: totalmem(), freeBytes: freemem() };
+  const system = { platform, arch, release: release(), host: hostname(), uptimeSeconds: uptime() };
+  return {
+    node: versions.node,
+    openssl: versions.openssl,
+    ...system,
+    memory,
+    load: loadavg(),
+    cpus: availableParallelism(),
+  };
+}
+
+async function clocks(): Promise<object> {
+  const [isSynchronized, slew] = await Promise.all([isClockSynchronized(), clockSlew()]);
+  return {
+    systemMs: Date.now(),
+    steadyMs: Number(process.hrtime.bigint() / 1_000_000n),
+    isSynchronized,
+    slew,
+  };
+}
+
+const ours = /^(?:LEASEHOLD|ETCD|NODE)_/;
+/** Their values are secret, whatever their form. */
+const secretVariable = /KEY(?!_FILE)|PASS|SECRET|TOKEN|CREDENTIAL|_USER$/;
+
+function environment(): object {
+  const chosen = Object.entries(process.env).filter(([name]) => ours.test(name));
+  return Object.fromEntries(
+    chosen.map(([name, value]) => [name, secretVariable.test(name) && !isPath(name) ? "[removed]" : value]),
+  );
+}
+
+/** Names of files are no secrets. */
+const isPath = (name: string): boolean => /_FILE$|TLS_KEY$/.test(name);
+
+/** Texts that must be in no part of the bundle, whatever their form. */
+function secretsOf({ keyFile, tlsKey }: SharedOptions): string[] {
+  const values = Object.entries(process.env).flatMap(([name, value = ""]) =>
+    secretVariable.test(name) && !isPath(name) ? [value, ...value.split(":").slice(1)] : [],
+  );
+  return [...[keyFile, tlsKey].flatMap(wordsOf), ...values].filter((text) => text.length > 3);
+}
+
+/** The long words of a file of keys: its digits, or lines of base64. */
+function wordsOf(file: string | undefined): string[] {
+  if (file === undefined) return [];
+  try {
+    return readFileSync(file, "utf8")
+      .split(/[\s:]+/)
+      .filter((word) => /^[\w+/=-]{16,}$/.test(word));
+  } catch {
+    return [];
+  }
+}
+
+/** The metrics and the health of a server, or why there are none. */
+async function askServer(address: string): Promise<object> {
+  const base = /^https?:/.test(address) ? address : `http://${address}`;
+  const ask = async (path: string): Promise<string> => {
+    try {
+      const answer = await fetch(new URL(path, base), { signal: AbortSignal.timeout(fetchMsMax) });
+      return `${answer.status}\n${(await answer.text()).slice(0, textBytesMax)}`;
+    } catch (error) {
+      return failureText(error);
+    }
+  };
+  const [metrics, readyz] = await Promise.all([ask("/metrics"), ask("/readyz?verbose")]);
+  return { address, readyz, metrics };
+}
+
+async function endOf(path: string): Promise<object> {
+  try {
+    const file = await open(path);
+    try {
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(Math.min(size, textBytesMax));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, size - bytes.length);
+      return { path, size, end: bytes.toString("utf8", 0, bytesRead) };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return { path, error: failureText(error) };
+  }
+}
+
+function failureText(error: unknown): string {
+  const { message, cause } = error as Error;
+  return redacted(cause instanceof Error ? `${message}: ${cause.message}` : message);
+}

@@ -1,0 +1,50 @@
+const removed = "[removed]";
+
+const secretName = String.raw`(?:pass(?:word|wd|phrase)?|secret|credentials?|api[-_]?key|access[-_]?key|private[-_]?key|cluster[-_]?key|cookie|signature)`;
+
+/** Secrets by their form, in this order. */
+const forms: readonly (readonly [RegExp, string])[] = [
+  // A file may have been cut within one.
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, removed],
+  [/^[^]*-----END [A-Z ]*PRIVATE KEY-----/, removed],
+  // Of an address: name:password@host. A password may have an @ that nobody has escaped.
+  [/(:\/\/[^\s/@:"']*):[^\s/"']*@/g, `$1:${removed}@`],
+  [/\b(Bearer|Basic|Digest)\s+[^\s"',;]+/gi, `$1 ${removed}`],
+  [
+    new RegExp(String.raw`([\w-]*${secretName}[\w-]*(?:\\?["'])?\s*[:=]\s*)(?:\\?["'])?[^\s"',;&}\\]+`, "gi"),
+    `$1${removed}`,
+  ],
+  [
+    /\b(authorization(?:\\?["'])?\s*[:=]\s*)(?!(?:\\?["'])?(?:Bearer|Basic|Digest)\b)[^\s,;}]+/gi,
+    `$1${removed}`,
+  ],
+  // A cluster key has 64 digits or more; hashes in states and logs have 32.
+  [/(?<![0-9a-f])[0-9a-f]{48,}(?![0-9a-f])/gi, removed],
+];
+
+/**
+ * A text without what looks like a secret: private keys, cluster keys, passwords in addresses, values of
+ * names such as `password`; and without the texts that are known to be secret, wherever they stand.
+ */
+export function redacted(text: string, secrets: Iterable<string> = []): string {
+  const known = [...secrets].filter((secret) => secret.length > 3).sort((a, b) => b.length - a.length);
+  const without = known.reduce((rest, secret) => rest.replaceAll(secret, removed), text);
+  return forms.reduce(
+    (rest, [form, by]) => rest.replaceAll(form.global ? form : new RegExp(form, "g"), by),
+    without,
+  );
+}
+
+/** All texts of a value redacted, and the values of names that say that they are secret removed. */
+export function redactedValue(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === "string") return redacted(value, secrets);
+  if (Array.isArray(value)) return value.map((each) => redactedValue(each, secrets));
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).map(([name, inner]) => {
+    const isSecret = typeof inner === "string" && secretField.test(name);
+    return [redacted(name, secrets), isSecret ? removed : redactedValue(inner, secrets)];
+  });
+  return Object.fromEntries(fields) as object;
+}
+
+const secretField = new RegExp(secretName, "i");
