@@ -147,7 +147,7 @@ export const projects = [
   // Debian's Prometheus, which is installed.
   { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
   // Clusters under load, whose processes reread certificates and keys every few seconds.
-  { ...inTurn, name: "rotation", include: ["test/rotation/*.test.ts"], testTimeout: 400_000 },
+  { ...inTurn, name: "rotation", include: ["test/rotation/*.test.ts"], testTimeout: 600_000 },
   // Replicated files as real processes, and clients of WebDAV that others have written.
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {

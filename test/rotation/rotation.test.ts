@@ -82,7 +82,7 @@ function deploy(machine: string, sources: readonly string[]): void {
 async function start(name: string, words: readonly string[], says: RegExp, env = {}): Promise<void> {
   const child = leasehold(words, { env: { ...process.env, ...env } });
   running.set(name, child);
-  await expect.poll(() => child.stdout() + child.stderr(), { timeout: 60_000 }).toMatch(says);
+  await expect.poll(() => child.stdout() + child.stderr(), { timeout: 120_000 }).toMatch(says);
 }
 
 type Flags = (id: Id) => readonly string[];
