@@ -148,6 +148,8 @@ export const projects = [
   { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
   // Clusters under load, whose processes reread certificates and keys every few seconds.
   { ...inTurn, name: "rotation", include: ["test/rotation/*.test.ts"], testTimeout: 600_000 },
+  // What a maintainer runs, in a copy of the repository that is packed again and again.
+  { ...inTurn, name: "release", include: ["test/release/*.test.ts"], testTimeout: 400_000 },
   // Replicated files as real processes, and clients of WebDAV that others have written.
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {

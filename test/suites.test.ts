@@ -22,6 +22,7 @@ interface Suite {
 const leftOut = {
   observability: "Prometheus is installed",
   rotation: "clusters reread their certificates and keys for minutes",
+  release: "a copy of the repository is packed again and again",
   files: "clients of WebDAV are installed, and nodes of files killed",
   core: "servers of etcd are installed and killed for a quarter of an hour",
   etcd: "servers of etcd are installed, and clients of it started hundreds of times",
