@@ -250,11 +250,11 @@ describe("nothing is lost while", () => {
     for (const name of ["pki", "clients", "servers"]) await cert("authority", name);
     for (const id of ids) {
       await cert("member", "pki", id, "--host", "127.0.0.1");
-      await cert("server", "clients", `s-${id}`, "--host", "127.0.0.1");
-      await cert("peer", "servers", `s-${id}`, "--host", "127.0.0.1");
+      await cert("core-server", "clients", `s-${id}`, "--host", "127.0.0.1");
+      await cert("core-peer", "servers", `s-${id}`, "--host", "127.0.0.1");
     }
     await cert("client", "pki");
-    await cert("user", "clients", "program");
+    await cert("core-user", "clients", "program");
     const sources = ["pki", "clients", "servers"];
     for (const machine of [...ids, programs, "former"]) deploy(machine, sources);
     const flags: Flags = (id) => [

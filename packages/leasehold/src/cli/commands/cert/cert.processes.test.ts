@@ -92,9 +92,9 @@ test("an authority and all kinds of certificates are as openssl, members and cor
   await must("node", "pki", "b");
   await must("client", "pki");
   await must("observer", "pki", "eyes");
-  await must("server", "pki", "s1", ...hosts);
-  await must("peer", "pki", "p1", ...hosts);
-  await must("user", "pki", "alice");
+  await must("core-server", "pki", "s1", ...hosts);
+  await must("core-peer", "pki", "p1", ...hosts);
+  await must("core-user", "pki", "alice");
   expect(
     ["a", "b", "client", "eyes", "s1", "p1", "alice"].map((name) => [
       name,
@@ -133,12 +133,12 @@ test("an authority and all kinds of certificates are as openssl, members and cor
     [
       expect.stringMatching(/^authority .*: ok$/),
       "member a of prod: ok",
-      "user alice: ok",
+      "core-user alice: ok",
       "member b of prod: ok",
       "client of prod: ok",
       "observer of prod: ok",
-      "core peer p1: ok",
-      "core server s1: ok",
+      "core-peer p1: ok",
+      "core-server s1: ok",
     ],
   ]);
 });
@@ -154,7 +154,7 @@ test("nothing is overwritten, and what cannot be is refused with a stable code",
     ["CERT_EXISTS", ["member", "pki", "client"]],
     ["CERT_NAME", ["member", "pki", "ca"]],
     ["CERT_NAME", ["member", "pki", "a", "--cluster", "other"]],
-    ["CERT_NAME", ["peer", "pki", "s1"]],
+    ["CERT_NAME", ["core-peer", "pki", "s1"]],
     ["CERT_STEP", ["rotate", "pki", "switch"]],
     ["CERT_STEP", ["rotate", "pki", "finish"]],
     ["CERT_NO_AUTHORITY", ["member", "pki", "long", "--days", "4000"]],
@@ -192,7 +192,7 @@ describe("renewal", () => {
   test("makes the same certificate anew, with a new key, if it is due", async () => {
     await must("authority", "pki", "--cluster", "a b");
     await must("member", "pki", "a", "--host", "::1", "--host", "h.example.com", "--days", "20");
-    await must("user", "pki", "alice");
+    await must("core-user", "pki", "alice");
     const [former, formerKey, alice] = [certificate("a.pem"), read("a.key"), read("alice.pem")];
     expect((await shown()).certificates.map(({ state }) => state)).toEqual(["ok", "expires", "ok"]);
     expect((await shown()).code).toBe(78);

@@ -14,8 +14,8 @@ describe("a certificate", () => {
   test("is a user of a core only if it is one's: no other has a common name without a slash", () => {
     for (const kind of Object.keys(kinds) as KindName[]) {
       const { commonName, uri } = profileOf(kind, "root", "c", ["localhost"]);
-      expect([kind, commonName]).toEqual([kind, kind === "user" ? "root" : `${kind}/root`]);
-      expect(uri === undefined).toBe(["server", "peer", "user"].includes(kind));
+      expect([kind, commonName]).toEqual([kind, kind === "core-user" ? "root" : `${kind}/root`]);
+      expect(uri === undefined).toBe(kind.startsWith("core-"));
     }
   });
 
@@ -40,7 +40,7 @@ describe("a certificate", () => {
   });
 
   test("of a core's server names hosts", () => {
-    expect(() => profileOf("peer", "s1", "c")).toThrow(/give --host/);
+    expect(() => profileOf("core-peer", "s1", "c")).toThrow(/give --host/);
   });
 
   test.each(["", "x".repeat(129)])("is for no cluster %j", (cluster) => {

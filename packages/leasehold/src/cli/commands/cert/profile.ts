@@ -42,21 +42,21 @@ export const kinds = {
     hosts: "none",
     path: () => "observer",
   },
-  server: {
+  "core-server": {
     who: "a core's server, for its client port",
     name: "the server's name",
     usages: ["serverAuth"],
     hosts: "needed",
     path: undefined,
   },
-  peer: {
+  "core-peer": {
     who: "a core's server, for its peer port",
     name: "the server's name",
     usages: ["serverAuth", "clientAuth"],
     hosts: "needed",
     path: undefined,
   },
-  user: {
+  "core-user": {
     who: "a client of a core, or its user",
     name: "the user's name",
     usages: ["clientAuth"],
@@ -102,7 +102,7 @@ export function profileOf(
   if (wanted === "needed" && hosts.length === 0)
     throw certFailure("CERT_NAME", `clients compare the hosts in a ${kind}'s certificate: give --host`);
   return {
-    commonName: kind === "user" ? name : `${kind}/${name}`,
+    commonName: kind === "core-user" ? name : `${kind}/${name}`,
     uri: path && `${clusterUri(cluster)}${path(name)}`,
     hosts,
     usages,
@@ -163,6 +163,6 @@ export function ownerOf(certificate: X509Certificate): string {
     const role = proof.memberId === undefined ? proof.roles[0]! : `member ${proof.memberId}`;
     return `${role} of ${proof.cluster ?? ""}`;
   }
-  const [, kind, name] = /^(server|peer)\/(.+)$/.exec(commonName) ?? [];
-  return kind === undefined ? `user ${commonName}` : `core ${kind} ${name}`;
+  const [, kind, name] = /^(core-server|core-peer)\/(.+)$/.exec(commonName) ?? [];
+  return kind === undefined ? `core-user ${commonName}` : `${kind} ${name}`;
 }
