@@ -132,6 +132,7 @@ const mayImport: Record<string, readonly string[]> = {
     "core/raft",
     "core/replica",
     "core/state",
+    "entry",
     "etcd/gen",
     "shared/common",
     "shared/runtime",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { report } from "../stores/support.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 
-/** What etcd's alerts and its dashboard ask for (etcd's mixin, and the rules of 3.4), by type and labels. */
+/** What etcd's alerts and public dashboards ask for (its mixin, the rules of 3.4, 3070), by type and labels. */
 const asked = {
   etcd_server_has_leader: ["gauge"],
   etcd_server_leader_changes_seen_total: ["counter"],
@@ -19,6 +19,10 @@ const asked = {
   etcd_debugging_mvcc_db_total_size_in_bytes: ["gauge"],
   etcd_disk_wal_fsync_duration_seconds: ["histogram"],
   etcd_disk_backend_commit_duration_seconds: ["histogram"],
+  etcd_debugging_snap_save_total_duration_seconds: ["histogram"],
+  etcd_server_heartbeat_send_failures_total: ["counter"],
+  etcd_server_health_success: ["counter"],
+  etcd_server_health_failures: ["counter"],
   etcd_network_peer_round_trip_time_seconds: ["histogram", "To"],
   etcd_network_peer_sent_failures_total: ["counter", "To"],
   etcd_network_peer_sent_bytes_total: ["counter", "To"],

@@ -75,7 +75,7 @@ export async function openHttpEdge(
   const room = new Room(max, tooManyRequests);
   const local = new LocalClient((path) => methods.get(path));
   const host = { status: () => ({ leader: 1n, corruptAlarms: [], spaceAlarms: [] }) } as never;
-  const parts = { host, local, room, metrics };
+  const parts = { host, local, room, metrics, healthAsked: { healthy: 0, unhealthy: 0 } };
   const clients = await listening(
     clientHttp(parts, 100, { hosts: undefined, origins: undefined }, { ...httpTimes, ...times }),
   );

@@ -25,13 +25,15 @@ export interface ClientSideParts {
   readonly path: string;
   readonly host: CoreHost;
   readonly counters: Counters;
+  /** The metrics of this process. */
+  readonly processText: () => string;
   readonly reports: Reports;
   readonly signed: SignedTokens | undefined;
 }
 
 /** The client side: services over gRPC, the gateway and metrics over HTTP/1.1. */
 export function clientSide(parts: ClientSideParts): ClientApi {
-  const { config, counters, host, path, record, reports, signed } = parts;
+  const { config, counters, host, path, processText, record, reports, signed } = parts;
   const { cluster, id } = record;
   const { connectionsMax, electionTicks, heartbeatMs, maxConcurrentStreams, quotaBytes, requestBytesMax } =
     config;
@@ -42,10 +44,11 @@ export function clientSide(parts: ClientSideParts): ClientApi {
   };
   const metrics = () => {
     const [status, clients] = [host.status(), edge.traffic.bytes];
-    return metricsText({ status, facts, counters, connections: connections.clients, clients, quotaBytes });
+    const measured = { status, facts, counters, connections: connections.clients, clients, quotaBytes };
+    return metricsText(measured) + processText();
   };
   const http: Beside["http"] = (local, room) => {
-    const served = { host, local, room, metrics };
+    const served = { host, local, room, metrics, healthAsked: counters.healthAsked };
     return { clients: clientHttp(served, maxConcurrentStreams, config), metrics: metricsHttp(served) };
   };
   const diagnosis = new DiagnosisHandlers(host, facts, counters, config);

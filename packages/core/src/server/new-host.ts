@@ -7,7 +7,7 @@ import type { CoreMember } from "../state/members.js";
 import type { CoreConfig } from "./config/config.js";
 import type { DataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
-import { nodePorts } from "./node-ports.js";
+import { type DiskTimes, nodePorts } from "./node-ports.js";
 
 /** Answers being made and answers being sent share memory: each may take this part of the quota. */
 const answersPerQuota = 4;
@@ -17,10 +17,8 @@ export type HostEvents = Pick<
   ConstructorParameters<typeof CoreHost>[0],
   "compared" | "failed" | "leadership" | "roll" | "trouble"
 > &
-  Pick<HostPorts, "send"> & {
-    /** Each write of the log took this long. */
-    synced(tookMs: number): void;
-  };
+  Pick<HostPorts, "send"> &
+  DiskTimes;
 
 /** Upper bound of one answer's bytes. */
 export function answerBytesMaxOf({ quotaBytes }: CoreConfig): number {
@@ -32,14 +30,14 @@ export function newHost(
   config: CoreConfig,
   { journal, record, recovered, snapshots, state }: DataDirectory,
   founding: readonly CoreMember[],
-  { synced, ...events }: HostEvents,
+  { synced, snapshotSaved, ...events }: HostEvents,
 ): CoreHost {
   const { id, cluster, disk } = record;
   const { advertiseClientUrls: clientUrls, electionTicks, heartbeatMs: tickMs, name } = config;
   const { operationsMax, requestBytesMax, snapshotEntries, tokens } = config;
   const answerBytesMax = answerBytesMaxOf(config);
   return new CoreHost({
-    ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), synced),
+    ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index), { synced, snapshotSaved }),
     ...events,
     logic: new Replica({
       id,

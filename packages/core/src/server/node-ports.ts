@@ -5,12 +5,18 @@ import { Turns } from "./accounts/turns.js";
 
 const clock: Clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
 
+/** Receives durations, ms. */
+export interface DiskTimes {
+  synced(tookMs: number): void;
+  snapshotSaved(tookMs: number): void;
+}
+
 /**
  * A host's ports on Node: clock, timers, event loop, and the disk.
  *
- * @param synced called with the duration of each write of the log
+ * @param took called with the duration of each write of the log, and of each snapshot that was written
  */
-export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<HostPorts, "send"> {
+export function nodePorts(disk: Disk, took: DiskTimes): Omit<HostPorts, "send"> {
   return {
     now: () => readBothClocks(clock),
     every: (periodMs, run) => {
@@ -23,11 +29,17 @@ export function nodePorts(disk: Disk, synced: (tookMs: number) => void): Omit<Ho
       persist: (persist, received, done) => {
         const begunMs = performance.now();
         void settle(disk.persist(persist, received), (error) => {
-          synced(performance.now() - begunMs);
+          took.synced(performance.now() - begunMs);
           done(error);
         });
       },
-      saveSnapshot: (snapshot, signal, done) => void settle(disk.saveSnapshot(snapshot, signal), done),
+      saveSnapshot: (snapshot, signal, done) => {
+        const begunMs = performance.now();
+        void settle(disk.saveSnapshot(snapshot, signal), (error) => {
+          if (error === undefined) took.snapshotSaved(performance.now() - begunMs);
+          done(error);
+        });
+      },
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createMetrics } from "leasehold/metrics";
 import { LeaseholdError } from "leasehold/common";
 import type { Logger } from "leasehold/runtime";
 import type { CoreHost } from "../host/host.js";
@@ -46,6 +47,7 @@ export class Server implements RunningCore {
   readonly #peerEvents: PeerEvents;
   readonly #reports: Reports;
   readonly #clients: ClientApi;
+  readonly #endMetrics: () => void;
   readonly #lockChecks: NodeJS.Timeout;
   #fail: (error: unknown) => void = () => undefined;
   #closing: Promise<void> | undefined;
@@ -81,6 +83,7 @@ export class Server implements RunningCore {
       },
       compared: (comparison) => this.#copies.take(comparison),
       synced: (tookMs) => counters.synced(tookMs),
+      snapshotSaved: (tookMs) => counters.snapshotSave.observe(tookMs / 1e3),
     });
     this.#copies = new Copies({ host: this.#host, self: id, electionMs, reports });
     const disks = new DiskIndex(path, record);
@@ -96,7 +99,11 @@ export class Server implements RunningCore {
       counters,
       handler: this.#peerEvents,
     });
-    this.#clients = clientSide({ config, record, path, host: this.#host, counters, reports, signed });
+    const ownMetrics = createMetrics();
+    this.#endMetrics = ownMetrics.observeProcess();
+    const processText = () => ownMetrics.text();
+    const clientParts = { config, record, path, host: this.#host, counters, processText, reports, signed };
+    this.#clients = clientSide(clientParts);
     this.#lockChecks = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
 
@@ -119,6 +126,7 @@ export class Server implements RunningCore {
   async #close(): Promise<void> {
     this.#reports.close();
     clearInterval(this.#lockChecks);
+    this.#endMetrics();
     this.#peerEvents.close();
     this.#copies.close();
     await handOver(this.#host);

@@ -50,8 +50,11 @@ export class Histogram {
 export class PeerCounts {
   readonly traffic = new Traffic();
   readonly roundTrip = new Histogram(roundTripBuckets);
-  /** Messages that could not be sent. */
+  /** Messages that could not be sent, and of these heartbeats. */
   failures = 0;
+  heartbeatFailures = 0;
+  /** Bytes that wait for its sockets. */
+  queuedBytes: () => number = () => 0;
   #pingedMs: number | undefined;
 
   /** A ping was sent; of several without an answer, the first counts. */
@@ -140,6 +143,9 @@ export class MethodCounts {
 export class Counters {
   readonly #walSyncs = new RecentTimes();
   readonly walSync = new Histogram(syncBuckets);
+  readonly snapshotSave = new Histogram(syncBuckets);
+  /** Answers to questions for the health. */
+  readonly healthAsked = { healthy: 0, unhealthy: 0 };
   readonly #peers = new Map<bigint, PeerCounts>();
   readonly methods: MethodCounts[] = [];
   leaderChanges = 0;

@@ -68,6 +68,7 @@ export class PeerLink {
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#counts = options.counts ?? new PeerCounts();
+    this.#counts.queuedBytes = () => (this.#first?.waitingBytes ?? 0) + (this.#second?.waitingBytes ?? 0);
     this.#beats = setInterval(() => this.#beat(), options.silenceMs / silentBeatsMax);
     this.#connect();
   }
@@ -87,6 +88,7 @@ export class PeerLink {
     }
     if (!isWelcome || connection.waitingBytes > waitingBytesMax) {
       this.#counts.failures += 1;
+      if (message.kind === "heartbeat") this.#counts.heartbeatFailures += 1;
       return false;
     }
     connection.write(encodeMessage(message, connection.version));

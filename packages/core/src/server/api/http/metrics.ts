@@ -60,6 +60,7 @@ function serverRows({ counters, facts, quotaBytes, status }: Measured): Row[] {
       "Leaders that this server has come to know.",
       counters.leaderChanges,
     ],
+    ["leasehold_core_raft_term", "gauge", "Raft's term.", status.term],
     ["etcd_server_proposals_committed_total", "gauge", "Index of the last committed entry.", commit],
     ["etcd_server_proposals_applied_total", "gauge", "Index of the last applied entry.", applied],
     ["etcd_server_proposals_pending", "gauge", "Requests that have no answer yet.", requests],
@@ -75,6 +76,14 @@ function serverRows({ counters, facts, quotaBytes, status }: Measured): Row[] {
       "Linearizable reads and refreshes that ended without an answer of a leader.",
       status.asksFailed,
     ],
+    [
+      "etcd_server_heartbeat_send_failures_total",
+      "counter",
+      "Heartbeats that could not be sent.",
+      [...counters.peers.values()].reduce((sum, { heartbeatFailures }) => sum + heartbeatFailures, 0),
+    ],
+    ["etcd_server_health_success", "counter", "Answers that it is healthy.", counters.healthAsked.healthy],
+    ["etcd_server_health_failures", "counter", "Answers that it is not.", counters.healthAsked.unhealthy],
     [
       "etcd_server_slow_apply_total",
       "counter",
@@ -131,9 +140,10 @@ function storeRows({ status }: Measured): Row[] {
 }
 
 function diskRows({ counters, facts }: Measured): Row[] {
-  const [sync, commit] = [
+  const [sync, commit, saved] = [
     "etcd_disk_wal_fsync_duration_seconds",
     "etcd_disk_backend_commit_duration_seconds",
+    "etcd_debugging_snap_save_total_duration_seconds",
   ];
   return [
     [sync, "histogram", "Time that a write of the log took to be on disk.", counters.walSync.lines(sync)],
@@ -142,6 +152,12 @@ function diskRows({ counters, facts }: Measured): Row[] {
       "histogram",
       "The same: there is no database beside the log to commit to.",
       counters.walSync.lines(commit),
+    ],
+    [
+      saved,
+      "histogram",
+      "Time that a snapshot of the state took to be on disk.",
+      counters.snapshotSave.lines(saved),
     ],
     ["leasehold_core_disk_bytes", "gauge", "Bytes of the data directory.", facts.diskBytes()],
   ];
@@ -152,6 +168,7 @@ function networkRows({ clients, connections, counters }: Measured): Row[] {
   const roundTrip = "etcd_network_peer_round_trip_time_seconds";
   const [received, sent] = ["etcd_network_peer_received_bytes_total", "etcd_network_peer_sent_bytes_total"];
   const failures = "etcd_network_peer_sent_failures_total";
+  const queued = "leasehold_core_peer_queued_bytes";
   return [
     [
       roundTrip,
@@ -176,6 +193,12 @@ function networkRows({ clients, connections, counters }: Measured): Row[] {
       "counter",
       "Messages to another server that could not be sent.",
       peers.map(({ counts, id }) => `${failures}{To="${id}"} ${counts.failures}`),
+    ],
+    [
+      queued,
+      "gauge",
+      "Bytes that wait for another server's sockets.",
+      peers.map(({ counts, id }) => `${queued}{To="${id}"} ${counts.queuedBytes()}`),
     ],
     [
       "etcd_network_client_grpc_received_bytes_total",
@@ -231,20 +254,12 @@ function callRows({ counters: { methods } }: Measured): Row[] {
 
 const filesMax = openFilesMax();
 
+/** Beside those of every process of Leasehold. */
 function processRows(): Row[] {
-  const cpu = process.cpuUsage();
   return [
-    ["process_cpu_seconds_total", "counter", "Time on processors.", (cpu.user + cpu.system) / 1e6],
-    ["process_resident_memory_bytes", "gauge", "Resident memory.", process.memoryUsage.rss()],
     ["process_virtual_memory_bytes", "gauge", "Virtual memory.", virtualBytes()],
     ["process_open_fds", "gauge", "Open files.", openFiles()],
     ["process_max_fds", "gauge", "Files that may be open.", Number.isFinite(filesMax) ? filesMax : undefined],
-    [
-      "process_start_time_seconds",
-      "gauge",
-      "When this process started, in seconds since 1970.",
-      performance.timeOrigin / 1e3,
-    ],
   ];
 }
 

@@ -50,7 +50,13 @@ beforeEach(async () => {
   ]);
   const local = new LocalClient((path) => methods.get(path));
   http = clientHttp(
-    { host: {} as never, local, room: new Room(1_000_000, tooManyRequests), metrics: () => "" },
+    {
+      host: {} as never,
+      local,
+      room: new Room(1_000_000, tooManyRequests),
+      metrics: () => "",
+      healthAsked: { healthy: 0, unhealthy: 0 },
+    },
     100,
     { hosts: undefined, origins: undefined },
     times,

@@ -15,6 +15,7 @@ import { tooManyRequests } from "../../../state/errors.js";
 import type { CodedError } from "../../wire/rpc/call.js";
 import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
+import type { Counters } from "../../metrics/counters.js";
 
 /** A healthy server answers a linearizable read within this time. */
 const healthMs = 1_000;
@@ -39,6 +40,8 @@ export interface PageParts {
   readonly local: LocalClient;
   /** As text for Prometheus. */
   readonly metrics: () => string;
+  /** Counts the answers to questions for the health. */
+  readonly healthAsked: Counters["healthAsked"];
 }
 
 export interface HttpParts extends PageParts {
@@ -164,9 +167,10 @@ async function answerPage(parts: PageParts, call: HttpCall, path: string): Promi
 }
 
 /** Healthy: a leader, room, and an answer in time. */
-async function answerHealth({ host, local }: PageParts, call: HttpCall): Promise<void> {
+async function answerHealth({ healthAsked, host, local }: PageParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
   const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
+  healthAsked[isHealthy ? "healthy" : "unhealthy"] += 1;
   await plain(call, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
 }
 
