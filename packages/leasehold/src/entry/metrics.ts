@@ -22,6 +22,7 @@ export type {
   MeterLike,
   MetricDefinition,
   MetricDefinitions,
+  RecordedSeries,
   Recorder,
   Served,
   TextFormat,

@@ -2,6 +2,7 @@ import { getOrInsert } from "../common/maps.js";
 import type { Clock } from "../common/ports.js";
 import type { Lease, LeaseEvents, Leases } from "../lease/types.js";
 import type { Catalogued } from "./catalogue.js";
+import type { RecordedSeries } from "./types.js";
 
 /**
  * Counts the events of a participant's leases. Its own memory is one entry for each lease that is held.
@@ -10,32 +11,42 @@ import type { Catalogued } from "./catalogue.js";
  */
 export function observeLeases(leases: Leases, registry: Catalogued, clock: Clock): () => void {
   const heldSince = new Map<Lease, number>();
-  const outcomes = new Map<string, readonly [string]>();
+  const waiters = registry.series("leasehold_waiters", []);
+  const held = registry.series("leasehold_leases_held", []);
+  const holdDuration = registry.series("leasehold_hold_duration", []);
+  const renewals = registry.series("leasehold_renewals", []);
+  const slack = registry.series("leasehold_renewal_slack", []);
+  const released = registry.series("leasehold_leases_released", []);
+  const calls = new Map<string, { readonly count: RecordedSeries; readonly duration: RecordedSeries }>();
+  const callsOf = (outcome: string) => {
+    const labels = [outcome.toLowerCase()] as const;
+    return {
+      count: registry.series("leasehold_acquisitions", labels),
+      duration: registry.series("leasehold_acquisition_duration", labels),
+    };
+  };
   const ended = (lease: Lease): void => {
     const sinceMs = heldSince.get(lease);
     if (sinceMs === undefined) return;
     heldSince.delete(lease);
-    registry.add("leasehold_leases_held", [], -1);
-    const seconds = (clock.monotonicMs() - sinceMs) / 1_000;
-    registry.observe("leasehold_hold_duration", [], seconds, lease.resource);
+    held.add(-1);
+    holdDuration.observe((clock.monotonicMs() - sinceMs) / 1_000, lease.resource);
   };
   const listeners: { [Name in keyof LeaseEvents]: (event: LeaseEvents[Name]) => void } = {
-    asked: () => registry.add("leasehold_waiters", [], 1),
+    asked: () => waiters.add(),
     settled: ({ resource, outcome, waitedMs }) => {
-      registry.add("leasehold_waiters", [], -1);
-      const label = getOrInsert(outcomes, outcome, () => [outcome.toLowerCase()] as const);
-      registry.add("leasehold_acquisitions", label);
-      const seconds = waitedMs / 1_000;
-      registry.observe("leasehold_acquisition_duration", label, seconds, resource);
+      waiters.add(-1);
+      const { count, duration } = getOrInsert(calls, outcome, () => callsOf(outcome));
+      count.add();
+      duration.observe(waitedMs / 1_000, resource);
     },
     acquired: ({ lease }) => {
       heldSince.set(lease, clock.monotonicMs());
-      registry.add("leasehold_leases_held", [], 1);
+      held.add();
     },
     renewed: ({ lease, slackMs }) => {
-      registry.add("leasehold_renewals", []);
-      const share = slackMs / lease.ttlMs;
-      registry.observe("leasehold_renewal_slack", [], share, lease.resource);
+      renewals.add();
+      slack.observe(slackMs / lease.ttlMs, lease.resource);
     },
     "renewal-late": () => registry.add("leasehold_renewals_late", []),
     lost: ({ lease, error }) => {
@@ -43,7 +54,7 @@ export function observeLeases(leases: Leases, registry: Catalogued, clock: Clock
       ended(lease);
     },
     released: ({ lease }) => {
-      registry.add("leasehold_leases_released", []);
+      released.add();
       ended(lease);
     },
   };
@@ -63,7 +74,7 @@ export function observeLeases(leases: Leases, registry: Catalogued, clock: Clock
   ];
   return () => {
     for (const stop of stops) stop();
-    registry.add("leasehold_leases_held", [], -heldSince.size);
+    held.add(-heldSince.size);
     heldSince.clear();
   };
 }

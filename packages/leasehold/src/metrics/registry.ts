@@ -1,7 +1,7 @@
 import { readBothClocks } from "../common/both-clocks.js";
 import type { Clock } from "../common/ports.js";
 import { catalogue } from "./catalogue.js";
-import type { MetricDefinition, MetricDefinitions, Recorder } from "./types.js";
+import type { MetricDefinition, MetricDefinitions, RecordedSeries, Recorder } from "./types.js";
 
 /** Series of one metric. Label values beyond them are counted together, under `other`. */
 export const seriesMax = 200;
@@ -65,7 +65,20 @@ export class Registry implements Recorder<typeof catalogue> {
   }
 
   observe(name: string, labels: readonly string[], value: number, resource?: string): void {
-    const { distribution } = this.#seriesOf(name, labels);
+    this.#observe(name, this.#seriesOf(name, labels), value, resource);
+  }
+
+  series(name: string, labels: readonly string[]): RecordedSeries {
+    // Made when it is used first: a metric that nothing has touched is not shown.
+    let found: Series | undefined;
+    return {
+      add: (by = 1) => void ((found ??= this.#seriesOf(name, labels)).value += by),
+      observe: (value, resource) =>
+        this.#observe(name, (found ??= this.#seriesOf(name, labels)), value, resource),
+    };
+  }
+
+  #observe(name: string, { distribution, labels }: Series, value: number, resource?: string): void {
     if (distribution === undefined) return;
     const { buckets, counts } = distribution;
     let at = 0;

@@ -22,6 +22,14 @@ type ValuesOf<Labels extends readonly string[]> = { readonly [Index in keyof Lab
 /** One value for each label of the metric. */
 export type LabelValues<Definition extends MetricDefinition> = ValuesOf<Definition["labels"]>;
 
+/** One series of a metric. */
+export interface RecordedSeries {
+  /** @param by default 1 */
+  add(by?: number): void;
+  /** As {@link Recorder.observe}. */
+  observe(value: number, resource?: string): void;
+}
+
 /** Counts metrics of these names. A metric that nothing has touched is not shown. */
 export interface Recorder<All extends MetricDefinitions> {
   /** @param by default 1 */
@@ -39,6 +47,8 @@ export interface Recorder<All extends MetricDefinitions> {
     value: number,
     resource?: string,
   ): void;
+  /** One series, which is looked up once: for what is counted often. */
+  series<Name extends keyof All & string>(name: Name, labels: LabelValues<All[Name]>): RecordedSeries;
   /** Removes all series of a metric, so that those that are gone are not shown for ever. */
   clear(name: keyof All & string): void;
   /** Calls `update` before each reading. Returns a function that ends that. */
