@@ -11,7 +11,10 @@ function outdated() {
   if (found === undefined)
     return ["\ndependencies were NOT compared with npm's registry: it gives no answer"];
   const lines = Object.entries(found).flatMap(([name, entries]) =>
-    [entries].flat().map(({ current, latest }) => `  ${name} ${current}: ${latest}`),
+    // Optional peers that nobody has installed have no current version.
+    [entries]
+      .flat()
+      .flatMap(({ current, latest }) => (current === undefined ? [] : `  ${name} ${current}: ${latest}`)),
   );
   return lines.length === 0 ? ["\nall dependencies are current"] : ["\nnewer versions:", ...new Set(lines)];
 }
