@@ -62,9 +62,10 @@ export class Authority {
   async issue(kind: KindName, name: string, options: IssueOptions): Promise<string> {
     const profile = profileOf(kind, name, this.#cluster(options.cluster), options.hosts);
     const path = join(this.#at.folder, `${name}.pem`);
-    for (const taken of [path, keyOf(path)])
-      if ((await textIn(taken)) !== undefined)
-        throw certFailure("CERT_EXISTS", `${taken} exists already: leasehold cert renew renews it`);
+    if ((await textIn(path)) !== undefined)
+      throw certFailure("CERT_EXISTS", `${path} exists already: leasehold cert renew renews it`);
+    if ((await textIn(keyOf(path))) !== undefined)
+      throw certFailure("CERT_EXISTS", `${keyOf(path)} exists without a certificate, and is not overwritten`);
     const { cert, key } = await this.#make(profile, options.days);
     await createFile(keyOf(path), key, secretMode);
     await createFile(path, cert, publicMode);

@@ -168,6 +168,9 @@ test("nothing is overwritten, and what cannot be is refused with a stable code",
   expect(await refusal(...refused.at(-1)![1])).toMatchObject({ code: "INVALID_CONFIG" });
   expect(readdirSync(at(".")).map((name) => [name, read(name)])).toEqual(before);
 
+  rmSync(at("client.pem"));
+  expect((await refusal("client", "pki")).message).toMatch(/client\.key exists without a certificate/);
+
   rmSync(at("ca.key"));
   expect(await refusal("member", "pki", "a")).toMatchObject({ code: "CERT_NO_AUTHORITY" });
   copyFileSync(at("client.key"), at("ca.key"));
@@ -234,11 +237,13 @@ test("show finds certificates that would fail", async () => {
   copyFileSync(stranger.for("client", "x", { fromDays: -9, toDays: -1 }).cert, at("e.pem"));
   stranger.remove();
   chmodSync(at("a.key"), 0o644);
+  // A service reads it by its group.
+  chmodSync(at("c.key"), 0o640);
   copyFileSync(at("c.key"), at("b.key"));
   const { code, certificates } = await shown();
   expect(code).toBe(78);
   expect(certificates.slice(1).map(({ state, problem }) => [state, problem])).toEqual([
-    ["unfit", expect.stringMatching(/others can read .*a\.key/)],
+    ["unfit", expect.stringMatching(/everybody can read .*a\.key/)],
     ["unfit", expect.stringMatching(/b\.key is another's key/)],
     ["ok", undefined],
     ["unfit", "another authority signed it"],

@@ -106,7 +106,7 @@ async function keyProblem(file: string, certificate: X509Certificate): Promise<s
   const secret = path === file ? undefined : await textIn(path);
   if (secret === undefined) return undefined;
   const { mode } = await stat(path);
-  if (process.platform !== "win32" && (mode & 0o077) !== 0) return `others can read ${path}: chmod 600 it`;
+  if (process.platform !== "win32" && (mode & 0o007) !== 0) return `everybody can read ${path}: chmod o= it`;
   try {
     return certificate.checkPrivateKey(createPrivateKey(secret)) ? undefined : `${path} is another's key`;
   } catch {
