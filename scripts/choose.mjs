@@ -108,6 +108,10 @@ const families = {
       says: "docs/metrics.md from the catalogue of metrics",
       run: ["node", "node_modules/vitest/vitest.mjs", "run", "test/metrics-page.test.ts", "--update"],
     },
+    logs: {
+      says: "docs/log-events.md from the catalogues of log events",
+      run: ["node", "node_modules/vitest/vitest.mjs", "run", "test/log-events-page.test.ts", "--update"],
+    },
     figures: { says: "the measured figures in the pages; [--check]", run: ["node", "scripts/figures.mjs"] },
     proto: { says: "the code of the core's protocol buffers", run: ["node", "scripts/generate-protos.mjs"] },
   },

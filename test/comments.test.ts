@@ -21,6 +21,7 @@ const foreign = new Set([
   "leasehold/flease",
   "leasehold/membership",
   "leasehold/members/web/a",
+  "leasehold/logs",
   "leasehold/metrics",
   "leasehold/provider",
   "leasehold/testing",

@@ -240,7 +240,7 @@ test("--log-level and --log-outputs say what is written where; a flag without ef
     const usual = await run("--max-wals=5");
     expect(usual.code).toBe(0);
     expect(usual.stdout).toMatch(/serves clients at/);
-    expect(usual.stderr).toMatch(/warning: --max-wals has no effect: the log is kept/);
+    expect(usual.stderr).toMatch(/setting-ignored: --max-wals has no effect: the log is kept/);
     expect(usual.stderr).not.toMatch(/serves clients at/);
     const apart = await run("--log-outputs", "stderr");
     expect([apart.stdout, /serves clients at/.test(apart.stderr)]).toEqual(["", true]);

@@ -1,6 +1,5 @@
-import type { CoreFlags } from "../index.js";
 import { Command, Option, type Finish, examples, printError } from "leasehold/cli";
-import { coreSettings, experimentalIn, foreign, type Given } from "./core-settings.js";
+import { type CoreSettings, coreSettings, experimentalIn, foreign, type Given } from "./core-settings.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [
@@ -65,6 +64,7 @@ const options = [
   ["--max-request-bytes <n>", "of one request (default: 1572864)"],
   ["--max-concurrent-streams <n>", "calls of one connection at once (default: 16384)"],
   ["--log-level <level>", "debug, info, warn or error: from which on lines are written (default: info)"],
+  ["--log-format <format>", "text (console) or json: an object a line (default: text)"],
   ["--log-outputs <list>", "default (warnings and errors apart), stdout, stderr or files (default: default)"],
   ["--config-file <file>", "all settings in etcd's form, YAML"],
   [
@@ -124,7 +124,8 @@ export function addCommand(program: Command, finish: Finish): void {
     )
     .action(async (own: Record<string, string | boolean>, self: Command) => {
       const { core } = await import("./core.js");
-      finish(await core(await settingsOf(own, self)));
+      const { flags, warnings } = await settingsOf(own, self);
+      finish(await core(flags, warnings));
     });
   addBackups(command, finish);
 }
@@ -139,7 +140,9 @@ function addBackups(core: Command, finish: Finish): void {
     .addHelpText("after", examples("leasehold core restore backup.db --name a --data-dir /var/lib/core"))
     .action(async (file: string, own: { skipHashCheck?: boolean }) => {
       const { restore } = await import("./core.js");
-      finish(await restore(file, await settingsOf(core.opts(), core), own));
+      const { flags, warnings } = await settingsOf(core.opts(), core);
+      for (const warning of warnings) printError(`warning: ${warning}`);
+      finish(await restore(file, flags, own));
     });
   core
     .command("snapshot")
@@ -153,11 +156,8 @@ function addBackups(core: Command, finish: Finish): void {
     });
 }
 
-async function settingsOf(own: Given, command: Command): Promise<CoreFlags> {
-  const line = { ...own, ...keyFileOf(command.parent) };
-  const { flags, warnings } = await coreSettings(line, process.env, knownFlags);
-  for (const warning of warnings) printError(`warning: ${warning}`);
-  return flags;
+function settingsOf(own: Given, command: Command): Promise<CoreSettings> {
+  return coreSettings({ ...own, ...keyFileOf(command.parent) }, process.env, knownFlags);
 }
 
 /**

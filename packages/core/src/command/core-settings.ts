@@ -73,7 +73,7 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "bcrypt-cost": { why: "passwords are hashed with the core's own cost" },
   "enable-pprof": { why: "Node has --cpu-prof and --inspect", fits: ["false"] },
   metrics: { why: "there is one set of metrics", fits: ["basic"] },
-  logger: { why: "what is said is lines for people" },
+  logger: { why: "there is one logger", fits: ["zap"] },
   "enable-log-rotation": { why: "a file may be moved away at any time", fits: ["false"] },
   "log-rotation-config-json": { why: "a file may be moved away at any time" },
   debug: { why: "use --log-level" },

@@ -1,16 +1,26 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CoreFlags, type RunningCore, startCore } from "../index.js";
-import { backupStatus, configOf, restoreBackup, restoredText } from "../server/index.js";
-import type { Logger } from "leasehold/runtime";
-import { exitCode, notifySystemd, printError, printLine, stopRequested, usageError } from "leasehold/cli";
+import { backupStatus, configOf, eventLog, restoreBackup, restoredText } from "../server/index.js";
+import { type Logger, logFormats, type LogLevel, logLevels } from "leasehold/runtime";
+import {
+  usageError,
+  exitCode,
+  lineLogger,
+  notifySystemd,
+  printError,
+  printErrorLine,
+  printLine,
+  stopRequested,
+} from "leasehold/cli";
 
 /** Timeout of a clean stop; then the process exits anyway. */
 const closeMsMax = 5_000;
 
 type Say = (line: string) => unknown;
 
-const levels = ["debug", "info", "warn", "error"];
+/** Warnings and errors have an output of their own. */
+const warnLevel = logLevels.indexOf("warn");
 
 interface Output {
   readonly say: Say;
@@ -20,9 +30,9 @@ interface Output {
 /** @throws LeaseholdError `INVALID_CONFIG` */
 function outputOf(name: string): Output {
   const known: Readonly<Record<string, Output>> = {
-    default: { say: printLine, warn: printError },
+    default: { say: printLine, warn: printErrorLine },
     stdout: { say: printLine, warn: printLine },
-    stderr: { say: printError, warn: printError },
+    stderr: { say: printErrorLine, warn: printErrorLine },
   };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (found !== undefined) return found;
@@ -32,7 +42,7 @@ function outputOf(name: string): Output {
       `--log-outputs has ${JSON.stringify(name)}: default, stdout, stderr, or the path of a file with a "/" in it`,
     );
   // Opened for each line, so that log rotation can move the file.
-  const write = (line: string) => appendFileSync(name, `${new Date().toISOString()} ${line}\n`);
+  const write = (line: string) => appendFileSync(name, `${line}\n`);
   try {
     appendFileSync(name, "");
   } catch (error) {
@@ -50,23 +60,19 @@ function outputOf(name: string): Output {
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
-function loggerOf({ logLevel = "info", logOutputs = "default" }: CoreFlags): Logger {
-  const least = levels.indexOf(logLevel);
-  if (least === -1) throw usageError(`--log-level is ${JSON.stringify(logLevel)}: ${levels.join(", ")}`);
+function loggerOf({ logFormat = "text", logLevel = "info", logOutputs = "default" }: CoreFlags): Logger {
+  const level = logLevels.find((known) => known === logLevel);
+  if (level === undefined)
+    throw usageError(`--log-level is ${JSON.stringify(logLevel)}: ${logLevels.join(", ")}`);
+  // etcd calls text "console".
+  const format = logFormats.find((known) => known === logFormat.replace("console", "text"));
+  if (format === undefined)
+    throw usageError(`--log-format is ${JSON.stringify(logFormat)}: ${logFormats.join(", ")}`);
   const outputs = logOutputs.split(",").map((name) => outputOf(name.trim()));
-  const say = (line: string) => {
-    for (const output of outputs) output.say(line);
+  const write = (line: string, of: LogLevel) => {
+    for (const { say, warn } of outputs) (logLevels.indexOf(of) < warnLevel ? say : warn)(line);
   };
-  const warn = (line: string) => {
-    for (const output of outputs) output.warn(line);
-  };
-  const from = (level: string, write: (text: string) => unknown) =>
-    levels.indexOf(level) < least ? () => undefined : (text: string) => void write(text);
-  return {
-    info: from("info", say),
-    warn: from("warn", (message) => warn(`warning: ${message}`)),
-    error: from("error", warn),
-  };
+  return lineLogger({ format, level, write });
 }
 
 function leaderCheck({ hasLeader }: RunningCore) {
@@ -75,9 +81,11 @@ function leaderCheck({ hasLeader }: RunningCore) {
 }
 
 /** `leasehold core`: one server, until a signal or a fatal error. */
-export async function core(flags: CoreFlags): Promise<number> {
+export async function core(flags: CoreFlags, warnings: readonly string[]): Promise<number> {
   const stopped = stopRequested();
   const logger = loggerOf(flags);
+  const events = eventLog(logger);
+  for (const warning of warnings) events.log("setting-ignored", warning, {});
   const starting = startCore({ ...flags, logger });
   const server = await Promise.race([starting, stopped]);
   // It serves no client yet, and its disk survives a crash.
@@ -85,9 +93,13 @@ export async function core(flags: CoreFlags): Promise<number> {
     starting.catch(() => undefined);
     return exitCode("ok");
   }
-  logger.info(`${server.name} (${server.id.toString(16)}) serves clients at ${server.clientUrls.join(",")}`);
+  const [id, urls] = [server.id.toString(16), server.clientUrls.join(",")];
+  const { name } = server;
+  const text = `${name} (${id}) serves clients at ${urls}`;
+  events.log("core-serving", text, { server: name, id, urls });
   const systemd = notifySystemd({ checks: () => [leaderCheck(server)] });
   await Promise.race([stopped, server.failed]);
+  events.log("core-stopping", `${name} was told to stop`, { server: name });
   systemd.stopping();
   await Promise.race([server.close(), sleep(closeMsMax)]);
   return exitCode("ok");

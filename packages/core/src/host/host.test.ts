@@ -78,6 +78,7 @@ class Stage {
       logic: {
         step: (input) => void this.inputs.push(input),
         take: () => this.effects.shift(),
+        userOf: () => undefined,
         status: () => {
           throw new Error("not asked here");
         },

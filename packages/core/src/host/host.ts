@@ -72,6 +72,11 @@ export class CoreHost {
     return this.#options.logic.status();
   }
 
+  /** The user whose token this is, if it is valid. */
+  userOf(token: string): string | undefined {
+    return this.#options.logic.userOf(token);
+  }
+
   step(input: Input): void {
     if (this.#isStopped) return;
     try {

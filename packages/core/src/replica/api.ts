@@ -17,6 +17,8 @@ export interface ServerLogic {
   /** The next work for the host; `undefined` if there is none. Everything is returned once. */
   take(): Effects | undefined;
   status(): ReplicaStatus;
+  /** The user whose token this is, if it is valid. */
+  userOf(token: string): string | undefined;
 }
 
 /** For operators, metrics and the Maintenance service. */

@@ -156,6 +156,10 @@ export class Callers {
     new RightsCheck(auth, asker).keys("read", range);
   }
 
+  userOf(token: string): string | undefined {
+    return this.#tokens.use(token, this.#context.nowMs);
+  }
+
   /** @throws CoreError `invalidAuthToken`, also while authentication is disabled, as in etcd */
   #asker(credentials: Credentials | undefined): Asker {
     if (credentials === undefined) return undefined;

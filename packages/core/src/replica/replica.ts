@@ -241,6 +241,10 @@ export class Replica implements ServerLogic {
     return Math.max(0, this.#clients.waiting - this.#clients.requests.size);
   }
 
+  userOf(token: string): string | undefined {
+    return this.#callers.userOf(token);
+  }
+
   status(): ReplicaStatus {
     const { cluster, raft, state } = this.#context;
     return {

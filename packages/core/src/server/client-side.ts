@@ -9,6 +9,7 @@ import { DiagnosisHandlers } from "./api/diagnosis.js";
 import { metricsText } from "./api/http/metrics.js";
 import { clientHttp, metricsHttp } from "./api/http/server.js";
 import { namedLeaseHandlers } from "./api/named-leases.js";
+import { AuditTrail } from "./audit.js";
 import type { SignedTokens } from "./auth/signed-tokens.js";
 import type { CoreConfig } from "./config/config.js";
 import type { Counters } from "./metrics/counters.js";
@@ -39,8 +40,12 @@ export function clientSide(parts: ClientSideParts): ClientApi {
     config;
   const facts = { cluster, id, diskBytes: () => bytesBelow(path) };
   const connections = {
-    clients: new Connections(connectionsMax, (text) => reports.warn("connections", text)),
-    metrics: new Connections(metricsConnectionsMax, (text) => reports.warn("metrics", text)),
+    clients: new Connections(connectionsMax, (error) =>
+      reports.limited("connection-limit", "clients", error, { port: "clients", error }),
+    ),
+    metrics: new Connections(metricsConnectionsMax, (error) =>
+      reports.limited("connection-limit", "metrics", error, { port: "metrics", error }),
+    ),
   };
   const metrics = () => {
     const [status, clients] = [host.status(), edge.traffic.bytes];
@@ -56,9 +61,10 @@ export function clientSide(parts: ClientSideParts): ClientApi {
     [NamedLeases, namedLeaseHandlers(auth)],
     [Diagnosis, diagnosis.handlers()],
   ];
-  const unusable = (text: string) => reports.warn("files of TLS", text);
+  const unusable = (error: string) => reports.limited("tls-file-unusable", "clients", error, { error });
+  const audit: Beside["audit"] = (userOf) => new AuditTrail(reports, userOf);
   const admission = { signed, byCertificate: config.clientTls?.clientCertAuth === true };
-  const beside = { counters, own, http, unusable, connections, maxConcurrentStreams, requestBytesMax };
+  const beside = { audit, counters, own, http, unusable, connections, maxConcurrentStreams, requestBytesMax };
   const electionMs = electionTicks * heartbeatMs;
   const edge = new ClientApi(host, facts, electionMs, answerBytesMaxOf(config), admission, beside);
   return edge;

@@ -29,12 +29,13 @@ function checked(...comparisons: Partial<Comparison>[]) {
       setImmediate(() => copies.take({ ...found, ...comparison }));
     },
   };
-  const say = (text: string) => void said.push(text);
+  const log = (_id: string, text: string) => void said.push(text);
+  const limited = (_id: string, _cause: string, text: string) => void said.push(text);
   const copies = new Copies({
     host,
     self: 1n,
     electionMs: 5,
-    reports: { nameOf: (id) => `s${id}`, info: say, warn: (_cause, text) => say(text) },
+    reports: { nameOf: (id) => `s${id}`, limited, log },
   });
   return { copies, said, compared: () => count };
 }

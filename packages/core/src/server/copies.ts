@@ -17,7 +17,7 @@ export interface CopiesOptions {
   readonly host: Pick<CoreHost, "request" | "step">;
   readonly self: MemberId;
   readonly electionMs: number;
-  readonly reports: Pick<Reports, "info" | "nameOf" | "warn">;
+  readonly reports: Pick<Reports, "limited" | "log" | "nameOf">;
 }
 
 /** Runs comparisons of the servers' keys, and reports them to operators. */
@@ -49,7 +49,7 @@ export class Copies {
   }
 
   #warn(text: string): void {
-    this.#options.reports.warn(`copies ${text}`, text);
+    this.#options.reports.limited("copies-differ", text, text, { error: text });
   }
 
   close(): void {
@@ -66,7 +66,7 @@ export class Copies {
    */
   async checkOwn(): Promise<void> {
     const { electionMs, reports } = this.#options;
-    const info = (text: string) => reports.info(text);
+    const info = (text: string) => reports.log("initial-check", text, {});
     const warn = (text: string) => this.#warn(text);
     await this.#catchUp();
     let comparison = await this.#compare();
@@ -116,8 +116,10 @@ export class Copies {
     return new Promise((resolve) => {
       host.request("initial check", { kind: "memberList", request }, deadlineMs, (result) => {
         if (result instanceof CoreError && withoutLeader.has(result.failure))
-          reports.info(
+          reports.log(
+            "initial-check",
             `initial check: of what this server has by itself, as it cannot catch up (${result.message})`,
+            {},
           );
         resolve();
       });

@@ -106,7 +106,17 @@ export class PeerEvents implements PeersHandler {
 
   trouble(cause: string, text: string): void {
     const isStarting = performance.now() < this.#startingEndMs;
-    if (!isStarting || !isUsualAtStart(text)) this.#reports.warn(cause, text);
+    if (!isStarting || !isUsualAtStart(text))
+      this.#reports.limited("peer-trouble", cause, text, { cause, error: text });
+  }
+
+  refused(address: string, text: string): void {
+    const fields = { call: "peer", subject: "", address };
+    this.#reports.limited("credential-refused", "peer", `${address} was refused: ${text}`, fields);
+  }
+
+  unusable(error: string): void {
+    this.#reports.limited("tls-file-unusable", "peers", error, { error });
   }
 
   /** The membership has changed. */
@@ -122,7 +132,7 @@ export class PeerEvents implements PeersHandler {
   /** A server of an earlier version must not start with this directory from now on. */
   #raise(version: number): void {
     if (version <= this.#disks.version) return;
-    this.#reports.info(`the cluster speaks version ${version} from now on`);
+    this.#reports.log("version-raised", `the cluster speaks version ${version} from now on`, { version });
     this.#disks.raise(version).catch((error: unknown) => this.#fail(error));
   }
 

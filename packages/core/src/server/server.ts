@@ -75,7 +75,7 @@ export class Server implements RunningCore {
     this.#host = newHost(config, directory, founding, {
       send: (message) => this.#peers.send(message),
       failed: fail,
-      trouble: (text) => reports.warn("host", text),
+      trouble: (error) => reports.limited("server-trouble", "host", error, { error }),
       leadership: (leadership) => reports.leadership(leadership),
       roll: (roll) => {
         this.#peers.update(roll);

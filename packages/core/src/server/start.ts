@@ -4,6 +4,7 @@ import type { CoreConfig } from "./config/config.js";
 import type { RunningCore } from "./config/flags.js";
 import { idText } from "./config/identity.js";
 import { openDataDirectory } from "./disk/data-directory.js";
+import { eventLog } from "./log-events.js";
 import { keepSelfMade } from "./disk/self-made.js";
 import { join } from "./peers/join.js";
 import { Server } from "./server.js";
@@ -35,25 +36,38 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
 
 /** Allowed settings that an operator should know of. */
 function warnAtStart(config: CoreConfig, tornBytes: number, logger: Logger): void {
+  const events = eventLog(logger);
   if (tornBytes > 0)
-    logger.warn(`${tornBytes} bytes of a write that a crash had cut off were removed from the journal`);
+    events.log(
+      "journal-torn",
+      `${tornBytes} bytes of a write that a crash had cut off were removed from the journal`,
+      { bytes: tornBytes },
+    );
   if (config.forceNewCluster)
-    logger.warn(
+    events.log(
+      "cluster-forced",
       "--force-new-cluster: this server is the only one of a new core now; what only the others had is lost. " +
         "Start it without that option from now on, and add servers with empty directories",
+      {},
     );
   if (config.peerTls?.selfMadeFor !== undefined)
-    logger.warn(
+    events.log(
+      "tls-unverified",
       "--peer-auto-tls: servers talk encrypted, and verify nobody: keep others away from that port",
+      {},
     );
   if (isOpenToClients(config.clientTls, config.peerTls))
-    logger.warn(
+    events.log(
+      "tls-same-authority",
       "--trusted-ca-file and --peer-trusted-ca-file are the same authority: with a client's certificate one can speak " +
         "as a server. Give servers one of their own, or --peer-cert-allowed-cn",
+      {},
     );
   for (const tls of [config.clientTls, config.peerTls]) {
     if (tls?.crlFile === undefined) continue;
+    const { crlFile: file } = tls;
+    const text = `the list of revoked certificates ${file} is out of date, and stays in use`;
     if (revokedNow(tls, readTls(tls).ca)!.nextUpdateMs < Date.now())
-      logger.warn(`the list of revoked certificates ${tls.crlFile} is out of date, and stays in use`);
+      events.log("tls-crl-outdated", text, { file });
   }
 }

@@ -5,6 +5,8 @@ import {
   type Finish,
   examples,
   collectEndpoints,
+  logFormatOption,
+  logLevelOption,
   metricsOption,
 } from "leasehold/cli";
 import type { NodesChange } from "../types.js";
@@ -207,6 +209,8 @@ function addNodes(files: Command, finish: Finish): void {
       "bytes per second that it fetches of files that it lacks, or that are placed on it (default: 33554432)",
     )
     .addOption(metricsOption())
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
     .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")
     .addOption(

@@ -9,23 +9,25 @@ import { FilesMetrics } from "../metrics/files-metrics.js";
 import type { Files } from "../types.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
-import type { Logger } from "leasehold/runtime";
+import { eventLog } from "../logs/log-events.js";
 import {
   exitCode,
   usageError,
   securityOf,
+  type LogFlags,
+  requestedLogger,
+  serverLogger,
   notifyParent,
   serveMetrics,
   notifySystemd,
   stopRequested,
   toJson,
-  printError,
   printLine,
 } from "leasehold/cli";
 import { localFilesPort } from "./nodes.js";
 import type { FilesOptions } from "./settings.js";
 
-export interface ServeOptions extends FilesOptions {
+export interface ServeOptions extends FilesOptions, LogFlags {
   readonly id?: string;
   readonly dir?: string;
   readonly node?: readonly string[];
@@ -58,12 +60,6 @@ const closeMsMax = 5_000;
 /** Time from a signal until the process exits, whatever is still open. */
 const stopMsMax = 10_000;
 
-const logger: Logger = {
-  info: () => undefined,
-  warn: (message) => printError(`warning: ${message}`),
-  error: (message) => printError(message),
-};
-
 /** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
 export async function serve(options: ServeOptions): Promise<number> {
   const stopped = stopRequested();
@@ -92,7 +88,7 @@ async function serveUntil(stopped: Promise<void>, options: ServeOptions): Promis
       maxClockSkew: parseDuration(options.maxClockSkew, "--max-clock-skew"),
     }),
     ...security,
-    logger,
+    logger: serverLogger(options),
   });
   try {
     return await serveObserved(id, dir, nodes, member, options, stopped);
@@ -114,6 +110,7 @@ async function serveBesideMembers(
     name: `files-${id}`,
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     ...securityOf(options),
+    logger: serverLogger(options),
   });
   try {
     return await serveObserved(id, dir, nodes, { leases }, options, stopped);
@@ -131,11 +128,15 @@ async function serveObserved(
   stopped: Promise<void>,
 ): Promise<number> {
   let metrics: FilesMetrics | undefined;
-  const served = await serveMetrics(options.metricsAddress, (all) => {
-    all.observe(participant.leases);
-    if ("status" in participant) all.observeMember(participant);
-    metrics = new FilesMetrics(all.define(filesCatalogue));
-  });
+  const served = await serveMetrics(
+    options.metricsAddress,
+    (all) => {
+      all.observe(participant.leases);
+      if ("status" in participant) all.observeMember(participant);
+      metrics = new FilesMetrics(all.define(filesCatalogue));
+    },
+    requestedLogger(options),
+  );
   try {
     return await serveFiles(id, directory, nodes, participant.leases, metrics, options, stopped);
   } finally {
@@ -152,6 +153,8 @@ async function serveFiles(
   options: ServeOptions,
   stopped: Promise<void>,
 ): Promise<number> {
+  const logger = serverLogger(options);
+  const events = eventLog(logger);
   const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
   const store = await openBlockDirectory(directory, { synced: metrics && ((ms) => metrics.synced(ms)) });
   const stops: (() => Promise<void>)[] = [() => store.close()];
@@ -172,20 +175,23 @@ async function serveFiles(
     });
     stops.unshift(() => files.close());
     metrics?.watch(files, directory);
-    const fault = (text: string): void => printError(`warning: ${text}`);
-    const users = options.users === undefined ? undefined : await openUsers(options.users, { fault });
+    const fault = (error: string): void => events.limited("server-fault", error, error, { error });
+    const users = options.users === undefined ? undefined : await openUsers(options.users, { logger });
     if (users !== undefined) stops.push(async () => users.close());
     const { user: credentials } = options;
-    const common = { credentials, tls: certificateOf(options), fault, observer: metrics };
+    const common = { credentials, tls: certificateOf(options), fault, logger, observer: metrics };
     const at = addressIn(options.http ?? `127.0.0.1:${localFilesPort}`);
     const front = await serveWebdav(files, leases, { ...common, ...at, users });
     stops.unshift(() => front.close());
     const s3 =
       options.s3 === undefined ? undefined : await serveS3(files, { ...common, ...addressIn(options.s3) });
     if (s3 !== undefined) stops.unshift(() => s3.close());
-    announce(options, { type: "serving", id, url: front.url, ...(s3 && { s3: s3.url }) });
+    const urls = { url: front.url, ...(s3 && { s3: s3.url }) };
+    events.log("node-serving", `${id} serves ${urls.url}`, { node: id, url: urls.url, s3: urls.s3 });
+    announce(options, { type: "serving", id, ...urls });
     const systemd = notifySystemd({ checks: () => [diskCheck(files)] });
     await stopped;
+    events.log("node-stopping", `${id} was told to stop`, { node: id });
     systemd.stopping();
   } finally {
     // The HTTP server stops first, so that requests in flight can end.

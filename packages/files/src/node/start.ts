@@ -1,23 +1,16 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { crc32 } from "node:zlib";
-import {
-  type World,
-  getOrInsert,
-  LeaseholdError,
-  parseDuration,
-  type Duration,
-  type Leases,
-} from "leasehold/common";
+import { getOrInsert, LeaseholdError, parseDuration, type Duration, type Leases } from "leasehold/common";
 import {
   type Address,
   parseAddress,
   type Logger,
   silent,
-  LogLimit,
   type SecurityOptions,
   realWorld,
 } from "leasehold/runtime";
+import { eventLog } from "../logs/log-events.js";
 import type { BlockStore } from "../ports.js";
 import { NamedFiles } from "../tree/named-files.js";
 import type { Answered, AskOptions, Asks, Kind, Peers } from "../protocol/messages.js";
@@ -75,7 +68,7 @@ export interface StartFilesOptions extends SecurityOptions {
   readonly rebalanceRate?: number | undefined;
   /** The pause between two blocks of the scrub. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
-  /** Receives refused connections, once a minute for each cause. Default: none. */
+  /** Receives refused connections, once a minute for each cause (`docs/log-events.md`). Default: none. */
   readonly logger?: Logger | undefined;
 }
 
@@ -114,7 +107,7 @@ export async function startFiles(options: StartFilesOptions): Promise<Files> {
   const world = realWorld();
   const self: Self = { cluster, node, knows: (name) => addressesOf(name).length > 0 };
   const credentials = await nodeCredentials(options, self, [own, ...addresses.values()], world, logger);
-  const refused = refusalsTo(logger, world);
+  const refused = refusalsTo(logger);
   const addressesOf = (name: string): readonly Address[] =>
     started.addressesOf(name).map((text) => parseAddress(text));
   const connect = async (name: string, signal: AbortSignal): Promise<Socket> => {
@@ -246,15 +239,15 @@ function isRefusal(error: unknown): error is LeaseholdError {
 }
 
 /** Limits log messages: strangers and mistakes in lists of addresses repeat. */
-function refusalsTo(logger: Logger, { clock }: World): (which: string, why: LeaseholdError) => void {
-  const limit = new LogLimit();
+function refusalsTo(logger: Logger): (which: string, why: LeaseholdError) => void {
+  const events = eventLog(logger);
   return (which, { code, message }) => {
+    const peer = which.replace(/^(?:from|to node) /, "");
     const cause = `${which.replace(/:\d+$/, "")} ${code}`;
-    const line = limit.line(
-      cause,
-      `a connection ${which} was refused: ${message} (${code})`,
-      clock.monotonicMs(),
-    );
-    if (line !== undefined) logger.warn(line);
+    const text = `a connection ${which} was refused: ${message} (${code})`;
+    const isCredential = code === "UNAUTHENTICATED" || code === "PERMISSION_DENIED";
+    if (isCredential && which.startsWith("from "))
+      events.limited("credential-refused", cause, text, { cause: code, subject: "", address: peer });
+    else events.limited("node-refused", cause, text, { peer, code });
   };
 }

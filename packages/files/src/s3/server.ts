@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LeaseholdError } from "leasehold/common";
+import { type EventLog, formatAddress } from "leasehold/runtime";
+import { eventLog, type LogEvents } from "../logs/log-events.js";
 import type { Files } from "../types.js";
 import {
   checkHost,
@@ -12,7 +14,7 @@ import {
 } from "../webdav/listen.js";
 import type { Call } from "./call.js";
 import { chunkedOf } from "./chunks.js";
-import { S3Error, s3ErrorOf } from "./errors.js";
+import { type S3Code, S3Error, s3ErrorOf } from "./errors.js";
 import { operationOf } from "./operations.js";
 import { checkSignature, queryOf, rawPathOf, type S3User, type Seed, unsignedPayload } from "./signature.js";
 import { collectUploads } from "./uploads.js";
@@ -58,6 +60,14 @@ export async function serveS3(files: Files, options: S3Options = {}): Promise<Fr
   };
 }
 
+/** Refusals of a signature. */
+const refusals: ReadonlySet<S3Code> = new Set([
+  "AccessDenied",
+  "InvalidAccessKeyId",
+  "RequestTimeTooSkewed",
+  "SignatureDoesNotMatch",
+]);
+
 function userOf(credentials: string | undefined): S3User | undefined {
   if (credentials === undefined) return undefined;
   const at = credentials.indexOf(":");
@@ -74,12 +84,14 @@ class Front {
   readonly #options: S3Options;
   readonly #files: Files;
   readonly #user: S3User | undefined;
+  readonly #events: EventLog<LogEvents>;
   #underWay = 0;
 
   constructor(options: S3Options, files: Files, user: S3User | undefined) {
     this.#options = options;
     this.#files = files;
     this.#user = user;
+    this.#events = eventLog(options.logger);
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -131,8 +143,17 @@ class Front {
     };
   }
 
+  #audit({ headers, socket }: IncomingMessage, { code, message }: S3Error): void {
+    const address = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
+    const subject = /Credential=([^/,\s]{1,64})\//.exec(headers.authorization ?? "")?.[1] ?? "";
+    const text = `a request from ${address} was refused: ${message}`;
+    const fields = { cause: code, subject, address };
+    this.#events.limited("credential-refused", `${socket.remoteAddress} ${code}`, text, fields);
+  }
+
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown, requestId: string): void {
     const known = s3ErrorOf(error);
+    if (known !== undefined && refusals.has(known.code)) this.#audit(request, known);
     if (known === undefined && !request.destroyed)
       this.#options.fault?.(error instanceof Error ? (error.stack ?? error.message) : String(error));
     if (response.headersSent) {

@@ -1,7 +1,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { LeaseholdError } from "leasehold/common";
-import { FileWatch, realWorld, silent, watchMs } from "leasehold/runtime";
+import { type EventLog, FileWatch, type Logger, realWorld, silent, watchMs } from "leasehold/runtime";
+import { eventLog, type LogEvents } from "../logs/log-events.js";
 import { hashOf, isPassword, parseHash, passwordBytesMax, type PasswordHash } from "./password.js";
 import { parseUsers, type User } from "./users-file.js";
 
@@ -18,6 +19,8 @@ export interface UsersOptions {
   /** Receives why a changed file is not used. */
   readonly fault?: ((text: string) => void) | undefined;
   readonly everyMs?: number | undefined;
+  /** Receives that the file was read again, and which users have changed. Default: none. */
+  readonly logger?: Logger | undefined;
 }
 
 /**
@@ -47,9 +50,16 @@ export class Users {
 
   /** @throws LeaseholdError `INVALID_CONFIG` */
   static async open(path: string, options: UsersOptions = {}): Promise<Users> {
-    const { fault = silent.warn, everyMs = watchMs } = options;
-    const logger = { ...silent, warn: fault };
-    const read = () => usersIn(path);
+    const { fault = () => undefined, everyMs = watchMs } = options;
+    const { logger = { ...silent, warn: fault } } = options;
+    const events = eventLog(options.logger);
+    let before: ReadonlyMap<string, User> | undefined;
+    const read = async () => {
+      const users = await usersIn(path);
+      if (before !== undefined) auditUsers(events, path, before, users);
+      before = users;
+      return users;
+    };
     const watch = await FileWatch.start({ paths: [path], read, world: realWorld(), logger, everyMs });
     return new Users(watch, parseHash(await hashOf(randomBytes(16).toString("hex")))!);
   }
@@ -102,6 +112,20 @@ export class Users {
       else this.#waiting.delete(name);
     }
   }
+}
+
+function auditUsers(
+  events: EventLog<LogEvents>,
+  file: string,
+  before: ReadonlyMap<string, User>,
+  users: ReadonlyMap<string, User>,
+): void {
+  const of = (user: User | undefined) => JSON.stringify(user);
+  const names = [...new Set([...before.keys(), ...users.keys()])];
+  const changed = names.filter((name) => of(before.get(name)) !== of(users.get(name)));
+  if (changed.length === 0) return;
+  const subject = changed.join(", ");
+  events.log("users-changed", `${file} has changed: ${subject}`, { file, subject });
 }
 
 async function usersIn(path: string): Promise<ReadonlyMap<string, User>> {

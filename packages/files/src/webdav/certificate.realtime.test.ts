@@ -61,7 +61,7 @@ test("a certificate that changes on disk is used for later clients, and a broken
 });
 
 test("a certificate and the key of another are refused", async () => {
-  const watching = watchCertificate({ cert: old.cert, key: next.key }, undefined);
+  const watching = watchCertificate({ cert: old.cert, key: next.key }, {});
   await expect(watching).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });
 

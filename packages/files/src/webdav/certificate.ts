@@ -1,10 +1,16 @@
 import { createSecureContext } from "node:tls";
 import { LeaseholdError } from "leasehold/common";
-import { silent, isPem, textOf, FileWatch, watchMs, realWorld } from "leasehold/runtime";
+import { type Logger, silent, isPem, textOf, FileWatch, watchMs, realWorld } from "leasehold/runtime";
 
 interface Pems {
   readonly cert: string;
   readonly key: string;
+}
+
+/** Receivers of why changed files are not used: the logger, or without one the other. */
+interface Reports {
+  readonly fault?: ((text: string) => void) | undefined;
+  readonly logger?: Logger | undefined;
 }
 
 /** A certificate for clients. */
@@ -22,7 +28,7 @@ export interface ShownCertificate {
  */
 export async function watchCertificate(
   files: Pems,
-  fault: ((text: string) => void) | undefined,
+  { fault = () => undefined, logger = { ...silent, warn: fault } }: Reports,
   everyMs = watchMs,
 ): Promise<ShownCertificate> {
   const shown = { changed: (_pems: Pems) => undefined as void };
@@ -39,7 +45,6 @@ export async function watchCertificate(
     return { cert, key };
   };
   const paths = [files.cert, files.key].filter((each) => !isPem(each));
-  const logger = { ...silent, warn: fault ?? silent.warn };
   const watch = await FileWatch.start({ paths, read, world: realWorld(), logger, everyMs });
   return Object.assign(shown, { pems: watch.current, close: () => watch.close() });
 }

@@ -8,7 +8,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
-import { isLoopback } from "leasehold/runtime";
+import { isLoopback, type Logger } from "leasehold/runtime";
 import type { RequestObserver } from "../types.js";
 import { watchCertificate } from "./certificate.js";
 import { Refusal } from "./refusal.js";
@@ -40,6 +40,8 @@ export interface ListenOptions {
   readonly fault?: ((text: string) => void) | undefined;
   /** Hears of each request. Default: none. */
   readonly observer?: RequestObserver | undefined;
+  /** Receives the audit trail: refused users, and changes of the list of nodes. Default: none. */
+  readonly logger?: Logger | undefined;
 }
 
 export interface FrontServer {
@@ -62,7 +64,7 @@ export async function listen(
   options: ListenOptions,
   answer: RequestListener,
 ): Promise<FrontServer> {
-  const { host = "127.0.0.1", port: wanted = 0, tls, fault, observer } = options;
+  const { host = "127.0.0.1", port: wanted = 0, tls, observer } = options;
   const listener: RequestListener = (request, response) => {
     if (observer !== undefined) observe(what.toLowerCase(), request, response, observer);
     answer(request, response);
@@ -74,7 +76,7 @@ export async function listen(
     );
   // A long upload is no fault; a silent client is.
   const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
-  const certificate = tls && (await watchCertificate(tls, fault));
+  const certificate = tls && (await watchCertificate(tls, options));
   const server: Server =
     certificate === undefined
       ? createServer(limits, listener)

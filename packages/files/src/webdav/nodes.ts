@@ -7,12 +7,12 @@ export const nodesType = "application/vnd.leasehold.nodes+json";
 
 const bytesMax = 4_096;
 
-/** Answers a change of the list of nodes, or null, with the list. */
+/** Answers a change of the list of nodes, or null, with the list; returns it. */
 export async function answerNodes(
   files: Files,
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
+): Promise<NodesChange | null> {
   if (request.headers["content-type"] !== nodesType)
     throw new LeaseholdError("INVALID_PATH", `a request for the list of nodes has the type ${nodesType}`);
   let text = "";
@@ -24,6 +24,14 @@ export async function answerNodes(
   const report = change === null ? await files.nodes() : await files.changeNodes(change);
   response.writeHead(200, { "content-type": "application/json" });
   response.end(`${JSON.stringify(report)}\n`);
+  return change;
+}
+
+/** The subject of a change, for the audit trail. */
+export function subjectOf(change: NodesChange): string {
+  if (change.what === "add") return `${change.node.id}=${change.node.address}`;
+  if (change.what !== "copies") return change.id;
+  return change.folder === undefined ? String(change.copies) : `${change.copies} in ${change.folder}`;
 }
 
 function changeIn(text: string): NodesChange | null {

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LeaseholdError, type Leases } from "leasehold/common";
+import { type EventLog, formatAddress } from "leasehold/runtime";
+import { eventLog, type LogEvents } from "../logs/log-events.js";
 import type { Files } from "../types.js";
 import { GuardedFiles } from "../users/guarded-files.js";
 import { Rights } from "../users/rights.js";
@@ -18,7 +20,7 @@ import {
 } from "./listen.js";
 import { Locks } from "./locks.js";
 import { checkConditions, methods, pathOf } from "./methods.js";
-import { answerNodes } from "./nodes.js";
+import { answerNodes, subjectOf } from "./nodes.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
@@ -78,12 +80,14 @@ class Front {
   readonly #files: Files;
   readonly #locks: Locks;
   readonly #expected: Buffer | undefined;
+  readonly #events: EventLog<LogEvents>;
   #underWay = 0;
 
   constructor(options: WebdavOptions, files: Files, locks: Locks) {
     this.#options = options;
     this.#files = files;
     this.#locks = locks;
+    this.#events = eventLog(options.logger);
     const { credentials } = options;
     this.#expected = credentials === undefined ? undefined : digest(credentials);
   }
@@ -91,6 +95,7 @@ class Front {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay += 1;
     const { socket } = request;
+    let caller: Caller | undefined;
     // The end of an upload, and changes that seal many files, are silent for long.
     if (atWork.has(request.method ?? "")) socket.setTimeout(0);
     else if (request.method === "PUT") request.once("end", () => socket.setTimeout(0));
@@ -104,8 +109,10 @@ class Front {
       if (this.#underWay > requestsMax) throw new Refusal(503, "the node has reached its limit of requests");
       if (this.#expected === undefined && this.#options.users === undefined)
         checkHost(request, this.#options);
-      await this.#answer(request, response, await this.#rightsOf(request));
+      caller = await this.#callerOf(request);
+      await this.#answer(request, response, caller);
     } catch (error) {
+      this.#audit(request, error, caller);
       this.#refuse(request, response, error);
     } finally {
       this.#underWay -= 1;
@@ -114,10 +121,15 @@ class Front {
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, rights: Rights): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
+    const { rights, name: by } = caller;
     const path = pathOf(request.url ?? "");
     if (path === "" && request.method === "POST") {
-      await answerNodes(new GuardedFiles(this.#files, rights), request, response);
+      const change = await answerNodes(new GuardedFiles(this.#files, rights), request, response);
+      if (change === null) return;
+      const [address, subject] = [addressOf(request), subjectOf(change)];
+      const text = `${by} at ${address} changes the nodes: ${change.what} ${subject}`;
+      this.#events.log("nodes-changed", text, { change: change.what, subject, by, address });
       return;
     }
     const method = methods[request.method ?? ""];
@@ -134,21 +146,40 @@ class Front {
   }
 
   /** @throws Refusal 401 */
-  async #rightsOf({ headers }: IncomingMessage): Promise<Rights> {
+  async #callerOf({ headers }: IncomingMessage): Promise<Caller> {
     const { users } = this.#options;
-    if (this.#expected === undefined && users === undefined) return Rights.all;
+    if (this.#expected === undefined && users === undefined) return { name: "anonymous", rights: Rights.all };
     const encoded = /^Basic ([a-z0-9+/=]+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
     const given = Buffer.from(encoded, "base64").toString("utf8");
     const refusal = new Refusal(401, "name and password are needed");
     if (users === undefined) {
-      if (timingSafeEqual(digest(given), this.#expected!)) return Rights.all;
+      if (timingSafeEqual(digest(given), this.#expected!))
+        return { name: nameIn(headers), rights: Rights.all };
       throw refusal;
     }
     const at = given.indexOf(":");
     if (at < 0) throw refusal;
     const user = await users.authenticate(given.slice(0, at), given.slice(at + 1));
     if (user === undefined) throw refusal;
-    return user.rights;
+    return user;
+  }
+
+  /** Logs a refused user. A request without a name is how a client asks whether one is needed. */
+  #audit(request: IncomingMessage, error: unknown, caller: Caller | undefined): void {
+    const [address, { method = "" }] = [addressOf(request), request];
+    const host = request.socket.remoteAddress ?? "";
+    if (error instanceof Refusal && error.status === 401) {
+      const subject = nameIn(request.headers);
+      if (request.headers.authorization === undefined) return;
+      const text = `${JSON.stringify(subject)} at ${address} was refused: the name or the password is wrong`;
+      const fields = { cause: "password", subject, address };
+      this.#events.limited("credential-refused", host, text, fields);
+    } else if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") {
+      const by = caller?.name ?? "anonymous";
+      const path = pathOf(request.url ?? "");
+      const text = `${by} at ${address} may not ${method} ${JSON.stringify(path)}`;
+      this.#events.limited("permission-denied", `${host} ${by}`, text, { call: method, path, by, address });
+    }
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -172,6 +203,26 @@ class Front {
     });
     response.end(body);
   }
+}
+
+/** The maker of a request. */
+interface Caller {
+  readonly name: string;
+  readonly rights: Rights;
+}
+
+function addressOf({ socket }: IncomingMessage): string {
+  return formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
+}
+
+const subjectLengthMax = 64;
+
+/** The name that a request gives, and no part of the password. */
+function nameIn({ authorization = "" }: IncomingMessage["headers"]): string {
+  const encoded = /^Basic ([a-z0-9+/=]+)$/i.exec(authorization)?.[1] ?? "";
+  const given = Buffer.from(encoded, "base64").toString("utf8");
+  // Without a colon it may be a password.
+  return given.includes(":") ? given.slice(0, given.indexOf(":")).slice(0, subjectLengthMax) : "";
 }
 
 function digest(text: string): Buffer {

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "./common/commander.js";
+import { logFormats, logLevels } from "../runtime/event-log.js";
 import { limitMax } from "../lease/slots.js";
 import { WAIT_DEFAULT } from "./common/settings.js";
 
@@ -46,6 +47,15 @@ export const metricsOption = () =>
     "--metrics-address <host:port>",
     "serve metrics and health by HTTP there, such as 127.0.0.1:9464",
   );
+
+export const logFormatOption = () =>
+  new Option("--log-format <format>", "log to standard error: JSON lines for programs, or text")
+    .choices([...logFormats])
+    .env("LEASEHOLD_LOG_FORMAT");
+export const logLevelOption = () =>
+  new Option("--log-level <level>", "the least level of what is logged (default: info)")
+    .choices([...logLevels])
+    .env("LEASEHOLD_LOG_LEVEL");
 
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");

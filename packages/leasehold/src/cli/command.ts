@@ -4,7 +4,8 @@ import { exitCode } from "./common/exit-codes.js";
 import { describeFailure, usageError } from "./common/failure.js";
 import { buildProgram, usageFault } from "./program.js";
 import { asksForJson } from "./common/shared-options.js";
-import { outputFault, printError, printErrorsAsJson } from "./output/print.js";
+import { outputFault } from "./common/write.js";
+import { printError, printErrorsAsJson } from "./output/print.js";
 
 /** Runs one command and returns its exit code; errors have been printed by then. */
 export async function main(words: readonly string[]): Promise<number> {

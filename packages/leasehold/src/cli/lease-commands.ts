@@ -7,6 +7,8 @@ import {
   fairOption,
   limitOption,
   sharedOption,
+  logFormatOption,
+  logLevelOption,
   metricsOption,
   tryOption,
   ttlOption,
@@ -54,6 +56,8 @@ export function addRun(program: Command, finish: Finish): void {
     .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
     .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
     .addOption(metricsOption())
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .addHelpText(
       "after",
       [
@@ -118,6 +122,8 @@ export function addHolding(program: Command, finish: Finish): void {
     .option("--detach", "take it, print a handle by which one other can go on with it, and end")
     .addOption(attachOption())
     .addOption(metricsOption())
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .addHelpText(
       "after",
       examples(
@@ -144,6 +150,8 @@ export function addHolding(program: Command, finish: Finish): void {
     .option("--label <text>", "what others read who ask who leads")
     .option("--data <json>", "what programs read of the leader, as JSON of at most 1,024 bytes")
     .addOption(metricsOption())
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .addHelpText(
       "after",
       examples("leasehold elect scheduler", "leasehold elect scheduler --ttl 5s -- node scheduler.js"),

@@ -1,5 +1,12 @@
 import { Command, CommanderError, Option } from "./common/commander.js";
-import { type Finish, examples, metricsOption, wholeNumber } from "./command-help.js";
+import {
+  type Finish,
+  examples,
+  logFormatOption,
+  logLevelOption,
+  metricsOption,
+  wholeNumber,
+} from "./command-help.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { printLine } from "./output/print.js";
@@ -203,6 +210,8 @@ function addPeer(program: Command, finish: Finish): void {
     )
     .option("--insecure", "allow plain TCP beyond loopback")
     .addOption(metricsOption())
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .addHelpText(
       "after",
       examples(

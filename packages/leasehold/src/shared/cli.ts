@@ -3,10 +3,18 @@
  * For those packages only: it may change in any release.
  */
 export { Command, InvalidArgumentError, Option } from "../cli/common/commander.js";
-export { type Finish, examples, metricsOption } from "../cli/command-help.js";
+export {
+  type Finish,
+  examples,
+  logFormatOption,
+  logLevelOption,
+  metricsOption,
+} from "../cli/command-help.js";
 export { type ExitName, exitCode } from "../cli/common/exit-codes.js";
 export { CommandFailure, describeFailure, usageError } from "../cli/common/failure.js";
+export { type LogFlags, lineLogger, requestedLogger, serverLogger } from "../cli/common/log-options.js";
 export { serveMetrics } from "../cli/common/metrics.js";
+export { printErrorLine } from "../cli/common/write.js";
 export { notifyParent } from "../cli/common/parent-process.js";
 export { securityOf } from "../cli/common/security-options.js";
 export {

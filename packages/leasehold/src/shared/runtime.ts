@@ -4,8 +4,15 @@
  */
 export { type Address, formatAddress, isLoopback, parseAddress, readAddress } from "../runtime/address.js";
 export { DirectoryLock } from "../runtime/directory-lock.js";
-export { LogLimit } from "../runtime/log-limit.js";
-export { type Logger, silent } from "../runtime/logger.js";
+export {
+  EventLog,
+  type EventCatalogue,
+  type EventFields,
+  type LogLevel,
+  logFormats,
+  logLevels,
+} from "../runtime/event-log.js";
+export { type LogEvent, type Logger, silent } from "../runtime/logger.js";
 export type { TlsFiles } from "../runtime/options.js";
 export { packageVersion } from "../runtime/package-version.js";
 export { isPem, textOf } from "../runtime/pem.js";

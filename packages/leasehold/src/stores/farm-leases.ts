@@ -6,6 +6,8 @@ import { openFarm, openParts } from "../delta/provider/open.js";
 import type { FarmParts } from "../delta/paper/parts.js";
 import type { Store } from "../delta/store.js";
 import { checkOpenOptions, type ParticipantOptions, participantOptionNames } from "../runtime/options.js";
+import { eventLog } from "../runtime/log-events.js";
+import { silent } from "../runtime/logger.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
@@ -43,7 +45,8 @@ export async function openFarmLeases(
     return openFarm(stores, world, { holder, label, leaseMsMax: ttlMaxMs, delayMs, clockRateError });
   const { openGrid } = await import("../flease/stores/open.js");
   const settings = { ttlMaxMs, delayMs, maxClockSkewMs, clockRateError };
-  const onFault = (reason: string) => options.logger?.error(`clock fault: ${reason}`);
+  const events = eventLog(options.logger ?? silent);
+  const onFault = (reason: string) => events.log("clock-fault", `clock fault: ${reason}`, { reason });
   return openGrid(stores, world, { name, label, incarnation, onFault, ...settings });
 }
 

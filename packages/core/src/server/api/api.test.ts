@@ -38,6 +38,7 @@ beforeEach(async () => {
     { byCertificate: false },
     {
       counters: new Counters(),
+      audit: () => ({ over: () => undefined }),
       unusable: () => undefined,
       own: () => [],
       http,

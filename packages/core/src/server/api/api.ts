@@ -16,7 +16,8 @@ import type { Traffic } from "../wire/traffic.js";
 import type { Connections } from "../accounts/connections.js";
 import { ClientPort, type Http1 } from "../wire/port.js";
 import type { ListenUrl } from "../wire/urls.js";
-import type { CodedError, Handlers } from "../wire/rpc/call.js";
+import type { CodedError, Handlers, UnaryCall } from "../wire/rpc/call.js";
+import type { Audit } from "./calls/count-calls.js";
 import { GrpcServer } from "../wire/rpc/server.js";
 import { Answers } from "./calls/answers.js";
 import { AuthHandlers } from "./auth.js";
@@ -67,10 +68,20 @@ export interface Beside {
    * requests.
    */
   http(local: LocalClient, room: Room<CodedError>): Readonly<Record<"clients" | "metrics", Http1>>;
+  /** @param userOf the authenticated user of a call; empty: nobody */
+  readonly audit: (userOf: (call: Pick<UnaryCall, "metadata" | "peer">) => string | Promise<string>) => Audit;
   /** Logs, for operators, that a TLS file is unusable at present. */
   readonly unusable: (text: string) => void;
   /** Connections of clients, and of the metrics port. */
   readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
+}
+
+type Found = ReturnType<CredentialsReader["of"]>;
+
+function userOf(host: CoreHost, found: Found): string | Promise<string> {
+  if (found instanceof Promise) return found.then((credentials) => userOf(host, credentials));
+  if (found === undefined) return "";
+  return found.kind === "user" ? found.user : (host.userOf(found.token) ?? "");
 }
 
 /** The services of etcd's API that the core has, over gRPC. */
@@ -90,7 +101,16 @@ export class ClientApi {
     electionMs: number,
     answerBytesMax: number,
     { byCertificate, signed }: Admission,
-    { connections, counters, http, maxConcurrentStreams, own, requestBytesMax, unusable }: Beside,
+    {
+      audit: auditOf,
+      connections,
+      counters,
+      http,
+      maxConcurrentStreams,
+      own,
+      requestBytesMax,
+      unusable,
+    }: Beside,
   ) {
     const room = new Room(requestsBytesMax, tooManyRequests);
     this.#server = new GrpcServer(maxConcurrentStreams, requestBytesMax + messageOverheadBytes, room);
@@ -121,9 +141,10 @@ export class ClientApi {
       [Health, healthHandlers(host, this.#streams)],
       ...own(auth),
     ];
+    const audit = auditOf((call) => userOf(host, reader.of(call)));
     // A method without a handler answers `UNIMPLEMENTED`.
     for (const [service, handlers] of services)
-      this.#server.add(service.typeName, methodsOf(service, handlers, counters));
+      this.#server.add(service.typeName, methodsOf(service, handlers, counters, audit));
   }
 
   /** Traffic of gRPC clients. */

@@ -56,6 +56,8 @@ export interface CoreFlags {
   readonly hostWhitelist?: string | undefined;
   /** `debug`, `info`, `warn` or `error`. */
   readonly logLevel?: string | undefined;
+  /** `json`, or `text`, which etcd calls `console`: for the command. */
+  readonly logFormat?: string | undefined;
   /**
    * `default`, `stdout`, `stderr` or files, separated by commas: for the command; a program passes its own
    * `logger`.

@@ -121,6 +121,8 @@ class Server {
           return this.disks.get(member) === learnt;
         },
         trouble: (_cause, text) => void this.troubles.push(text),
+        refused: (_address, text) => void this.troubles.push(text),
+        unusable: (text) => void this.troubles.push(text),
       },
     });
     running.push(this.peers);

@@ -58,6 +58,10 @@ export interface PeersHandler extends Received {
   removed(): void;
   /** For operators; equal texts are logged once a minute. */
   trouble(cause: string, text: string): void;
+  /** A connection whose certificate is not accepted. */
+  refused(address: string, text: string): void;
+  /** A file of TLS is unusable at present. */
+  unusable(text: string): void;
 }
 
 export interface PeersOptions {
@@ -235,9 +239,8 @@ export class Peers {
       }
       this.#accepted(socket);
     },
-    failed: (error, socket) =>
-      this.#options.handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
-    unusable: (text) => this.#options.handler.trouble("files of TLS", text),
+    failed: (error, socket) => this.#options.handler.refused(socket.remoteAddress ?? "", error.message),
+    unusable: (text) => this.#options.handler.unusable(text),
   };
 
   #addStranger(socket: Socket): void {

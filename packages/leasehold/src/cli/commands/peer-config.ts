@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { isRecord } from "../../common/json.js";
 import type { MemberOptions } from "../../flease/tcp/types.js";
+import { type LogFormat, type LogLevel, logFormats, logLevels } from "../../runtime/event-log.js";
+import type { LogFlags } from "../common/log-options.js";
 import { usageError } from "../common/failure.js";
 import { type SecurityFlags, securityOf } from "../common/security-options.js";
 
@@ -18,6 +20,9 @@ const flag = expected("true or false", (value) => typeof value === "boolean");
 const duration = expected("a duration, as text or in ms", (value) =>
   /^(?:string|number)$/.test(typeof value),
 );
+
+const oneOf = (choices: readonly string[]): Check =>
+  expected(choices.join(", "), (value) => choices.some((choice) => choice === value));
 
 const texts: Check = (value, path) =>
   isRecord(value)
@@ -58,13 +63,15 @@ const checkConfig = shape(
     initialClusterState: text,
     insecure: flag,
     metricsAddress: text,
+    logFormat: oneOf(logFormats),
+    logLevel: oneOf(logLevels),
     tls: shape({ ca: text, cert: text, key: text }),
     keyFile: text,
   },
 );
 
 /** The settings of a member on the command line. */
-export interface PeerFlags extends SecurityFlags {
+export interface PeerFlags extends SecurityFlags, LogFlags {
   readonly config?: string;
   readonly id?: string;
   readonly member?: readonly string[];
@@ -82,6 +89,8 @@ export interface PeerFlags extends SecurityFlags {
 export interface PeerOptions extends MemberOptions {
   /** Where metrics and health are served, `host:port`. */
   readonly metricsAddress?: string;
+  readonly logFormat?: LogFormat;
+  readonly logLevel?: LogLevel;
 }
 
 /** The file's settings, overridden by flags. */
@@ -100,6 +109,8 @@ export function memberOptionsOf(flags: PeerFlags): PeerOptions {
     "initialClusterState",
     "insecure",
     "metricsAddress",
+    "logFormat",
+    "logLevel",
   ] as const) {
     if (rest[key] !== undefined) flagged[key] = rest[key];
   }

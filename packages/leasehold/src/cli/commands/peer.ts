@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Member } from "../../flease/tcp/types.js";
-import type { Logger } from "../../runtime/logger.js";
+import type { EventLog } from "../../runtime/event-log.js";
+import { eventLog, type LogEvents } from "../../runtime/log-events.js";
 import { startMember } from "../../index.js";
 import { memberChecks } from "../../metrics/health.js";
 import { exitCode } from "../common/exit-codes.js";
@@ -8,7 +9,8 @@ import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
 import { serveMetrics } from "../common/metrics.js";
 import { notifyParent } from "../common/parent-process.js";
-import { printError, printLine } from "../output/print.js";
+import { printLine } from "../output/print.js";
+import { requestedLogger, serverLogger } from "../common/log-options.js";
 import { stopRequested } from "../common/stop-requested.js";
 import { notifySystemd } from "../common/systemd.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
@@ -22,26 +24,28 @@ export type PeerNews =
 /** Time limit of a clean shutdown; then the process exits anyway. */
 const CLOSE_MS_MAX = 3_000;
 
-const logger: Logger = {
-  info: () => undefined,
-  warn: (message) => printError(`warning: ${message}`),
-  error: (message) => printError(message),
-};
-
 /** `leasehold peer`: one member, until a signal or the end of the parent that forked it. */
 export async function peer(options: SharedOptions & PeerFlags): Promise<number> {
   const { output } = settingsOf(options);
   const stopped = stopRequested();
-  const { metricsAddress, ...settings } = memberOptionsOf(options);
+  const { metricsAddress, logFormat, logLevel, ...settings } = memberOptionsOf(options);
+  const asked = requestedLogger({ logFormat, logLevel });
+  const logger = serverLogger({ logFormat, logLevel });
+  const events = eventLog(logger);
   const member = await startMember({ ...settings, logger });
   try {
-    const metrics = await serveMetrics(metricsAddress, (all) => {
-      all.observeMember(member);
-      all.observe(member.leases);
-    });
-    announce(member, output);
+    const metrics = await serveMetrics(
+      metricsAddress,
+      (all) => {
+        all.observeMember(member);
+        all.observe(member.leases);
+      },
+      asked,
+    );
+    announce(member, output, events);
     const systemd = notifySystemd({ checks: () => memberChecks(member.status()) });
     await stopped;
+    events.log("member-stopping", `${member.id} was told to stop`, { member: member.id });
     systemd.stopping();
     await metrics?.close();
   } finally {
@@ -50,14 +54,18 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
   return exitCode("ok");
 }
 
-function announce(member: Member, output: OutputFormat): void {
+function announce(member: Member, output: OutputFormat, events: EventLog<LogEvents>): void {
   const { id, address } = member;
+  events.log("member-listening", `${id} listens on ${address}`, { member: id, address });
   const { state, readyInMs } = member.status();
   report({ type: "listening", id, address }, output, `${id} listens on ${address}`);
   if (state === "recovering" && output === "table")
     printLine(`${id} is recovering, ready in ${shortTime(readyInMs)}`);
   member.ready().then(
-    () => report({ type: "ready", id }, output, `${id} is ready`),
+    () => {
+      events.log("member-ready", `${id} is ready`, { member: id });
+      report({ type: "ready", id }, output, `${id} is ready`);
+    },
     () => undefined, // The member was closed before it was ready.
   );
 }

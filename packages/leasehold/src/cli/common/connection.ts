@@ -18,15 +18,29 @@ export async function withLeases<T>(
   use: (leases: Leases) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const leases = await unlessAborted(open(...few(settings.endpoints), openOptions(settings)), signal);
+  const log = await loggingOf(settings);
+  const options = openOptions(settings, log?.logger);
+  const leases = await unlessAborted(open(...few(settings.endpoints), options), signal);
+  log?.logLeases(leases, log.logger);
   let metrics: Served | undefined;
   try {
-    metrics = await serveMetrics(settings.metricsAddress, (all) => void all.observe(leases));
+    metrics = await serveMetrics(settings.metricsAddress, (all) => void all.observe(leases), log?.logger);
     return await use(leases);
   } finally {
     await leases.close();
     await metrics?.close();
   }
+}
+
+/** Loads what logs, if the command was told to. */
+async function loggingOf({ log }: Settings) {
+  if (Object.keys(log).length === 0) return undefined;
+  const [{ requestedLogger }, { logLeases }] = await Promise.all([
+    import("./log-options.js"),
+    import("../../entry/logs.js"),
+  ]);
+  const logger = requestedLogger(log);
+  return logger && { logger, logLeases };
 }
 
 /** Options of a command that waits for a lease. */

@@ -1,9 +1,12 @@
 import type { Metrics, Served } from "../../entry/metrics.js";
+import { eventLog } from "../../runtime/log-events.js";
+import type { Logger } from "../../runtime/logger.js";
 
 /** Serves the metrics of this process, if it was told where. They are loaded only then. */
 export async function serveMetrics(
   address: string | undefined,
   observe: (metrics: Metrics) => void,
+  logger?: Logger,
 ): Promise<Served | undefined> {
   if (address === undefined) return undefined;
   const { createMetrics } = await import("../../entry/metrics.js");
@@ -11,8 +14,9 @@ export async function serveMetrics(
   metrics.observeProcess();
   observe(metrics);
   const served = await metrics.serve(address);
+  const text = `metrics and health at http://${served.address}/metrics, /readyz`;
+  if (logger !== undefined) eventLog(logger).log("metrics-listening", text, { address: served.address });
   // A parent takes the last line of its child for the reason of its end.
-  if (process.send === undefined)
-    process.stderr.write(`leasehold: metrics and health at http://${served.address}/metrics, /readyz\n`);
+  else if (process.send === undefined) process.stderr.write(`leasehold: ${text}\n`);
   return served;
 }

@@ -1,5 +1,6 @@
 import { parseAddress } from "../../runtime/address.js";
 import { parseDuration } from "../../lease/duration.js";
+import type { Logger } from "../../runtime/logger.js";
 import type { SecurityOptions } from "../../runtime/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { isCoreUrl } from "../../etcd/address.js";
@@ -7,6 +8,7 @@ import { isFarmUrl } from "../../stores/farm-address.js";
 import { dataText } from "../../lease/tenure-data.js";
 import type { JsonValue } from "../../lease/types.js";
 import { usageError } from "./failure.js";
+import type { LogFlags } from "./log-options.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";
 
 /** The longest part of a refused value that a message repeats. */
@@ -24,11 +26,12 @@ export interface Settings {
   readonly label?: string;
   /** Where the command serves its metrics, `host:port`. */
   readonly metricsAddress?: string;
+  readonly log: LogFlags;
   readonly security: SecurityOptions & Pick<FleaseOptions, "role">;
 }
 
 /** The options as commander passes them, not validated. */
-export interface SharedOptions extends SecurityFlags {
+export interface SharedOptions extends SecurityFlags, LogFlags {
   readonly endpoints?: readonly string[];
   readonly output?: OutputFormat;
   readonly timeout?: string;
@@ -82,6 +85,10 @@ export function settingsOf(options: SharedOptions): Settings {
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     ...(options.label !== undefined && { label: options.label }),
     ...(options.metricsAddress !== undefined && { metricsAddress: options.metricsAddress }),
+    log: {
+      ...(options.logFormat !== undefined && { logFormat: options.logFormat }),
+      ...(options.logLevel !== undefined && { logLevel: options.logLevel }),
+    },
     security: { ...securityOf(options), ...(options.role !== undefined && { role: options.role }) },
   };
 }
@@ -118,11 +125,12 @@ function withScheme(endpoint: string): string {
   return isWhole ? endpoint : `flease://${endpoint}`;
 }
 
-export function openOptions(settings: Settings): FleaseOptions {
+export function openOptions(settings: Settings, logger?: Logger): FleaseOptions {
   return {
     timeout: settings.timeoutMs,
     ...(settings.cluster !== undefined && { cluster: settings.cluster }),
     ...(settings.label !== undefined && { label: settings.label }),
+    ...(logger !== undefined && { logger }),
     ...settings.security,
   };
 }

@@ -1,6 +1,7 @@
 import type { World } from "../../common/ports.js";
 import type { LeaseholdError } from "../../lease/errors.js";
-import { LogLimit } from "../../runtime/log-limit.js";
+import type { EventLog } from "../../runtime/event-log.js";
+import { eventLog, type LogEvents } from "../../runtime/log-events.js";
 import type { Logger } from "../../runtime/logger.js";
 import type { Role } from "../../runtime/security/roles.js";
 import { DataPublisher } from "../admin/data-publisher.js";
@@ -53,7 +54,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly nodeId: string;
   readonly role: Role;
   readonly label: string | undefined;
-  readonly logger: Logger;
+  readonly events: EventLog<LogEvents>;
   /** The peer's way to others: which link leads to whom. */
   readonly medium = new TcpMedium();
   readonly messages = new PeerMessages(this);
@@ -72,7 +73,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   onMembersChanged: () => void = () => {};
   readonly #options: FleaseNodeOptions;
   readonly #memberCalls: MemberCalls;
-  readonly #logLimit = new LogLimit();
   readonly #ending = new AbortController();
   #listening: string | undefined;
   #closed: Promise<void> | undefined;
@@ -85,11 +85,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.nodeId = nodeId;
     this.role = role;
     this.label = label;
-    this.logger = logger;
+    this.events = eventLog(logger, () => world.clock.monotonicMs());
     this.dialer = new MemberDialer(cluster, () => this.transport);
     this.transport = this.#makeTransport();
     const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
-    this.membership = new Membership(this, heartbeatMs, (cause, text) => this.complain("error", cause, text));
+    this.membership = new Membership(this, heartbeatMs, (cause, text) =>
+      this.events.limited("member-duplicate", cause, text, { member: nodeId }),
+    );
     this.views = new NodeViews(this, options.viewKeeping);
     this.runner = new FleaseRunner({
       views: this.views.port(),
@@ -196,20 +198,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#memberCalls.ask(member, method, params, timeoutMs);
   }
 
-  warn = (text: string): void => this.logger.warn(text);
-  log = (text: string): void => this.logger.info(text);
-
-  /** Logs what others can cause: once a minute for each cause, however often they do. */
-  complain(level: "warn" | "error", cause: string, text: string): void {
-    const line = this.#logLimit.line(cause, text, this.#options.world.clock.monotonicMs());
-    if (line !== undefined) this.logger[level](line);
-  }
-
   // Incarnations
 
   /** Begins as another incarnation, which every peer learns by a new connection (3.2, 3.10). */
   #beginAgain(reason: string): void {
-    this.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
+    this.events.log("clock-fault", `clock fault: ${reason}; every lease of this process is lost`, { reason });
     const before = this.transport;
     // Messages to ourselves in flight belong to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
@@ -231,7 +224,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (!isWanted()) return;
     this.dialMembers();
     if (this.#listening === undefined) return;
-    await listenAgain(transport, this.#listening, isWanted, this.#options.world.timers, this.logger);
+    await listenAgain(transport, this.#listening, isWanted, this.#options.world.timers, this.events);
   }
 
   #makeTransport(): Transport {

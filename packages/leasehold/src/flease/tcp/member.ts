@@ -7,6 +7,7 @@ import { parseAddress } from "../../runtime/address.js";
 import { defineCluster } from "./cluster.js";
 import type { Cluster } from "../views/cluster.js";
 import { FleaseNode } from "./flease-node.js";
+import { eventLog } from "../../runtime/log-events.js";
 import { silent } from "../../runtime/logger.js";
 import { loadCredentials } from "../../runtime/security/load.js";
 import { checkOptionNames } from "../../lease/option-names.js";
@@ -28,7 +29,8 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
   parseAddress(listen);
   const label = labelOf(options.label);
   const logger = options.logger ?? silent;
-  for (const advice of settingsAdvice(cluster.settings)) logger.warn(advice);
+  const events = eventLog(logger);
+  for (const advice of settingsAdvice(cluster.settings)) events.log("settings-advice", advice, {});
   const world = realWorld();
   return opening(async (onFailure) => {
     const owner = { role: "member", memberId: id, cluster: cluster.name } as const;

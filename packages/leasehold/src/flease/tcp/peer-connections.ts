@@ -1,5 +1,6 @@
 import type { LeaseholdError } from "../../lease/errors.js";
-import type { Logger } from "../../runtime/logger.js";
+import type { EventLog } from "../../runtime/event-log.js";
+import type { LogEvents } from "../../runtime/log-events.js";
 import type { Role } from "../../runtime/security/roles.js";
 import type { DataPublisher } from "../admin/data-publisher.js";
 import type { FleasePeer } from "../peer.js";
@@ -33,9 +34,7 @@ export interface ConnectionsHost {
   readonly calls: ServedCalls;
   readonly publisher: DataPublisher;
   readonly transport: Transport;
-  readonly logger: Logger;
-  /** Logs what others can cause: once a minute for each cause, however often they do. */
-  complain(level: "warn" | "error", cause: string, text: string): void;
+  readonly events: EventLog<LogEvents>;
   /** Called whenever a member has been connected or lost, or has refused. */
   readonly onMembersChanged: () => void;
 }
@@ -84,12 +83,13 @@ export class PeerConnections implements ConnectionHandler {
 
   /** From here on this link leads to the member with this index. */
   #place(link: Link, index: number): void {
-    const { dialer, logger, medium, publisher } = this.#node;
+    const { dialer, events, medium, publisher } = this.#node;
     medium.place(link, index);
     dialer.accepted(link.address);
     this.#introduce(link);
     publisher.connected();
-    logger.info(`connected to member ${link.peerId} at ${link.address}`);
+    const { peerId: member, address } = link;
+    events.log("member-connected", `connected to member ${member} at ${address}`, { member, address });
     this.#node.onMembersChanged();
   }
 
@@ -103,7 +103,7 @@ export class PeerConnections implements ConnectionHandler {
   }
 
   disconnected(link: Link, reason: string): void {
-    const { calls, logger, medium, membership, messages, peer } = this.#node;
+    const { calls, events, medium, membership, messages, peer } = this.#node;
     messages.disconnected(link);
     calls.disconnected(link);
     peer.gone(link.owner, link.account);
@@ -111,15 +111,17 @@ export class PeerConnections implements ConnectionHandler {
     membership.disconnected(link);
     if (!medium.displace(link)) return;
     peer.forget(link.handle);
-    logger.warn(`lost member ${link.peerId}: ${reason}`);
+    const { peerId: member, address } = link;
+    events.log("member-lost", `lost member ${member}: ${reason}`, { member, address, reason });
     this.#node.onMembersChanged();
   }
 
   refused(address: string, error: LeaseholdError): void {
     this.#node.dialer.refused(address, error);
     this.#node.onMembersChanged();
+    const { code } = error;
     const text = `this ${this.#node.role} cannot connect to ${error.message}`;
-    this.#node.complain("error", `${error.code} ${address}`, text);
+    this.#node.events.limited("connection-refused", `${code} ${address}`, text, { address, code });
   }
 
   refusedAsDuplicate(memberId: string, text: string): void {
@@ -130,8 +132,9 @@ export class PeerConnections implements ConnectionHandler {
     if (link !== this.#node.transport.loopback) this.#node.membership.reportRival(link, address);
   }
 
-  repelled(address: string, cause: string, text: string): void {
-    this.#node.complain("warn", cause, `no connection from ${address}: ${text}`);
+  repelled(address: string, cause: string, text: string, isCredential: boolean): void {
+    const id = isCredential ? "credential-refused" : "connection-repelled";
+    this.#node.events.limited(id, cause, `no connection from ${address}: ${text}`, { address, cause });
   }
 
   /** A loss was logged by `disconnected`; the transport keeps trying and counts. */

@@ -1,7 +1,11 @@
 import type { World } from "../../common/ports.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { AdminRpc } from "../admin/admin-rpc.js";
+import { adminParamsOf } from "../admin/admin-answers.js";
 import type { AdminHost } from "../admin/admin-rpc.js";
+import type { EventLog } from "../../runtime/event-log.js";
+import type { LogEvents } from "../../runtime/log-events.js";
+import { identityOf } from "./transport/identity-of.js";
 import type { FleasePeer } from "../peer.js";
 import type { Reading } from "../protocol/clock.js";
 import { AdminTurns } from "./admin-turns.js";
@@ -21,11 +25,23 @@ const observerCalls: ReadonlySet<string> = new Set([
   "label",
 ]);
 
+/** Calls that change who holds a resource: the event of each, and what it does. */
+const audits = {
+  break: ["lease-broken", "breaks the lease of"],
+  favour: ["lease-handed-over", "hands over"],
+  requestRelease: ["release-requested", "asks for"],
+} as const;
+
+type Audited = keyof typeof audits;
+
+const isAudited = (method: string): method is Audited => Object.hasOwn(audits, method);
+
 /** The participant, as the calls that it answers use it. */
 export interface ServedCallsHost extends Omit<AdminHost<Link>, "adminWork"> {
   readonly peer: FleasePeer;
   readonly membership: Membership;
   readonly views: NodeViews;
+  readonly events: Pick<EventLog<LogEvents>, "log" | "limited">;
 }
 
 /** Answers peers' calls outside of the protocol: each is passed to the part that it is about. */
@@ -55,12 +71,34 @@ export class ServedCalls implements CallHandler {
 
   answer(link: Link, method: string, params: unknown): unknown {
     if (link.role === "observer" && !observerCalls.has(method)) {
+      const who = identityOf(link);
+      const text = `${who.by} (${who.name}) is an observer and may not call ${JSON.stringify(method)}`;
+      this.#node.events.limited("permission-denied", who.by, text, { call: method, ...who });
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
     const { membership, views } = this.#node;
     if (method === "rival") return membership.rivalReported(link, params);
     if (method === "connected") return membership.connectionsAnnounced(link, params);
-    return views.answer(link, method, params) ?? this.#adminRpc.answer(link, method, params);
+    const ofViews = views.answer(link, method, params);
+    if (ofViews !== undefined) return ofViews;
+    const answer = this.#adminRpc.answer(link, method, params);
+    return isAudited(method) ? this.#audited(answer, method, params, link) : answer;
+  }
+
+  /** Logs who has done it, when it is done. */
+  async #audited(answer: Promise<unknown>, method: Audited, params: unknown, link: Link): Promise<unknown> {
+    const done = await answer;
+    if (done !== true) return done;
+    const { resource, owner: holder, to, broken } = adminParamsOf(params);
+    // A holder whose lease was broken is asked to release it, too.
+    const [id, what] = audits[method];
+    if (id === "release-requested" && broken) return done;
+    const who = identityOf(link);
+    const text = `${who.by} (${who.name}) ${what} ${JSON.stringify(resource)}`;
+    const fields = { resource, ...who };
+    if (id === "lease-handed-over") this.#node.events.log(id, `${text} to ${to}`, { ...fields, to });
+    else this.#node.events.log(id, `${text}, held by ${holder}`, { ...fields, holder });
+    return done;
   }
 
   /** The label of the participant at the other end of a link. */

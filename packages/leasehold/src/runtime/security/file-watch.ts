@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { Timer, World } from "../../common/ports.js";
+import { eventLog } from "../log-events.js";
 import type { Logger } from "../logger.js";
 
 /**
@@ -56,17 +57,19 @@ export class FileWatch<T> {
   }
 
   async #look(): Promise<void> {
-    const { paths, logger } = this.#options;
-    const seen = await fingerprint(paths);
+    const events = eventLog(this.#options.logger);
+    const paths = this.#options.paths.join(", ");
+    const seen = await fingerprint(this.#options.paths);
     if (seen !== this.#seen && !this.#closed) {
       this.#seen = seen;
       try {
         const next = await this.#options.read();
         this.current = next;
         this.version += 1;
-        logger.info(`reread: ${paths.join(", ")}; new connections use it`);
+        events.log("files-reread", `reread: ${paths}; new connections use it`, { paths });
       } catch (error) {
-        logger.warn(`${(error as Error).message}; what was read before stays in use`);
+        const text = `${(error as Error).message}; what was read before stays in use`;
+        events.log("files-unusable", text, { paths });
       }
     }
     if (!this.#closed) this.#wait();

@@ -342,6 +342,7 @@ export class SimServer {
         return effects;
       },
       status: () => replica.status(),
+      userOf: (token) => replica.userOf(token),
     };
   }
 

@@ -9,11 +9,17 @@ const types = {
   bidi_streaming: "bidi_stream",
 } as const;
 
+/** Looks at each call that is over, with its response if it has one. */
+export interface Audit {
+  over(method: string, call: ServerStream | UnaryCall, response: unknown): void;
+}
+
 /** Wraps a handler, and counts its calls and their results. */
 export function counted(
   method: DescMethod,
   handler: StreamHandler | UnaryHandler,
   counters: Counters,
+  audit?: Audit,
 ): StreamHandler | UnaryHandler {
   const type = types[method.methodKind];
   const counts = new MethodCounts(
@@ -23,7 +29,15 @@ export function counted(
   return (call: ServerStream | UnaryCall, callback?: Answer) => {
     counts.started += 1;
     const begunMs = performance.now();
-    call.whenOver(() => counts.handled(call.code, performance.now() - begunMs));
-    (handler as (call: unknown, callback: unknown) => void)(call, callback);
+    let response: unknown;
+    call.whenOver(() => {
+      counts.handled(call.code, performance.now() - begunMs);
+      audit?.over(method.name, call, response);
+    });
+    const answer: Answer = (error, message) => {
+      response = message;
+      callback?.(error, message);
+    };
+    (handler as (call: unknown, callback: unknown) => void)(call, answer);
   };
 }

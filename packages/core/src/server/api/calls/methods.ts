@@ -16,7 +16,7 @@ import { CampaignRequestSchema, ProclaimRequestSchema } from "leasehold/etcd/gen
 import { CoreError } from "../../../state/errors.js";
 import type { Counters } from "../../metrics/counters.js";
 import type { Handlers, Method } from "../../wire/rpc/call.js";
-import { counted } from "./count-calls.js";
+import { type Audit, counted } from "./count-calls.js";
 import { LongAnswer, watchEncoder } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
@@ -25,6 +25,7 @@ export function methodsOf(
   service: DescService,
   handlers: Handlers,
   counters: Counters,
+  audit?: Audit,
 ): (readonly [name: string, method: Method])[] {
   return service.methods.flatMap((described) => {
     const { input, methodKind: kind, name, output } = described;
@@ -32,7 +33,10 @@ export function methodsOf(
     if (handler === undefined) return [];
     const decode = (bytes: Uint8Array) => readRequest(input, bytes);
     return [
-      [name, { kind, handler: counted(described, handler, counters), decode, encode: encoder(output) }],
+      [
+        name,
+        { kind, handler: counted(described, handler, counters, audit), decode, encode: encoder(output) },
+      ],
     ];
   });
 }

@@ -12,14 +12,14 @@ function failing(times: number) {
     },
   } as unknown as Transport;
   const errors: string[] = [];
-  const logger = { info: () => {}, warn: () => {}, error: (text: string) => void errors.push(text) };
-  return { attempts, errors, transport, logger };
+  const events = { log: (_id: string, text: string) => void errors.push(text) };
+  return { attempts, errors, transport, events };
 }
 
 test("a member that cannot listen any more retries until it can, and logs each failure", async () => {
   const world = new VirtualWorld();
-  const { attempts, errors, transport, logger } = failing(2);
-  const done = listenAgain(transport, "h:1", () => true, world.timers, logger);
+  const { attempts, errors, transport, events } = failing(2);
+  const done = listenAgain(transport, "h:1", () => true, world.timers, events);
   await world.advance("3s");
   await done;
   expect([attempts.length, errors.length]).toEqual([3, 2]);
@@ -27,9 +27,9 @@ test("a member that cannot listen any more retries until it can, and logs each f
 
 test("a member stops trying to listen when it is no longer wanted", async () => {
   const world = new VirtualWorld();
-  const { attempts, transport, logger } = failing(99);
+  const { attempts, transport, events } = failing(99);
   let wanted = true;
-  const done = listenAgain(transport, "h:1", () => wanted, world.timers, logger);
+  const done = listenAgain(transport, "h:1", () => wanted, world.timers, events);
   await world.advance("2500ms");
   wanted = false;
   await world.advance("2s");

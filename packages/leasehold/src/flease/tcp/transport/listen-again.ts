@@ -1,6 +1,7 @@
 import type { Timers } from "../../../common/ports.js";
 import type { Transport } from "./transport.js";
-import type { Logger } from "../../../runtime/logger.js";
+import type { EventLog } from "../../../runtime/event-log.js";
+import type { LogEvents } from "../../../runtime/log-events.js";
 
 /** Delay between two attempts. */
 const listenAgainMs = 1_000;
@@ -14,7 +15,7 @@ export async function listenAgain(
   address: string,
   isWanted: () => boolean,
   timers: Timers,
-  logger: Logger,
+  events: Pick<EventLog<LogEvents>, "log">,
 ): Promise<void> {
   while (isWanted()) {
     try {
@@ -22,7 +23,8 @@ export async function listenAgain(
       return;
     } catch (error) {
       if (!isWanted()) return;
-      logger.error(`cannot listen on ${address} any more, and tries again: ${String(error)}`);
+      const text = `cannot listen on ${address} any more, and tries again: ${String(error)}`;
+      events.log("listen-failed", text, { address, error: String(error) });
       await new Promise<void>((resolve) => timers.after(listenAgainMs, resolve));
     }
   }

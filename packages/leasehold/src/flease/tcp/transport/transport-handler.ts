@@ -32,7 +32,7 @@ export interface ConnectionHandler {
    * Either side refused an accepted connection. `cause` is one of a few dozen stable names, `text` one
    * sentence of bounded length without control characters.
    */
-  repelled(address: string, cause: string, text: string): void;
+  repelled(address: string, cause: string, text: string, isCredential: boolean): void;
   /**
    * A member refused us because another process with our id is connected with it or with another member.
    * Called at every attempt.

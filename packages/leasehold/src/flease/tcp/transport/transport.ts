@@ -296,8 +296,8 @@ export class Transport implements DialerPorts {
   #repelled(address: string, { auth, reason, text }: LocalRejection, by: "us" | "them"): void {
     if (auth !== undefined) this.counters[`auth.refused.${auth}`] += 1;
     if (this.#closing !== undefined) return;
-    if (by === "us") this.handler.connections.repelled(address, auth ?? reason, text);
-    else this.handler.connections.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
+    if (by === "us") this.handler.connections.repelled(address, auth ?? reason, text, auth !== undefined);
+    else this.handler.connections.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`, false);
   }
 
   unlinked(link: Link, reason: string): void {

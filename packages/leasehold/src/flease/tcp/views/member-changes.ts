@@ -11,6 +11,7 @@ import type { Standing } from "../../views/obstacles.js";
 import { memberIdsMax } from "../../protocol/settings.js";
 import type { Membership } from "../../views/view.js";
 import type { Link } from "../transport/link.js";
+import { identityOf } from "../transport/identity-of.js";
 import type { ViewsHost } from "./views-host.js";
 
 /** Timeout for another participant's answer, ms. */
@@ -93,11 +94,15 @@ export class MemberChanges {
    * caller could replace every member with its own.
    */
   async change(from: Link, params: unknown): Promise<Waiting | undefined> {
-    if (!from.mayBeMember)
+    if (!from.mayBeMember) {
+      const who = identityOf(from);
+      const text = `${who.by} (${who.name}) may not change the members`;
+      this.#host.events.limited("permission-denied", `change ${who.by}`, text, { call: "change", ...who });
       throw new LeaseholdError(
         "PERMISSION_DENIED",
         "the members are changed with credentials of a member: its certificate, or a file with the member key alone",
       );
+    }
     const change = readChange(params);
     if (change.address !== undefined) parseAddress(change.address);
     const { views } = this.#host.peer;
@@ -129,7 +134,16 @@ export class MemberChanges {
       refuse(`a cluster has at most ${memberIdsMax} members in its time`);
     if (!this.#views.begin(next))
       refuse(`${this.#host.nodeId} cannot write its file for views (--views-file FILE)`);
+    this.#audit(change, from);
     return undefined;
+  }
+
+  #audit({ add, remove }: MemberChange, from: Link): void {
+    const who = identityOf(from);
+    const parts = [add !== undefined && `adds ${add}`, remove !== undefined && `removes ${remove}`];
+    const text = `${who.by} (${who.name}) ${parts.filter((part) => part !== false).join(" and ")}`;
+    const view = this.#host.peer.views.view.number;
+    this.#host.events.log("members-changed", text, { view, added: add, removed: remove, ...who });
   }
 
   /**

@@ -45,8 +45,7 @@ function aMember() {
     membership: { duplicates: { votes: () => true, counts: () => true } },
     linkTo: () => undefined,
     dialMembers: () => undefined,
-    log: () => undefined,
-    warn: () => undefined,
+    events: { log: () => undefined, limited: () => undefined },
   } as unknown as ViewsHost & { peer: FleasePeer };
   const views = new NodeViews(host, { file, state: "new" });
   const medium = { send: () => undefined, reaches: () => true, notify: () => false };

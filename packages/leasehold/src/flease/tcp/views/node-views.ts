@@ -74,7 +74,11 @@ export class NodeViews {
         `there is no views file ${file.path}. If the cluster is new, start each of its members with --initial-cluster-state new (initialClusterState: "new"). If the file was lost, start this one with "existing": then it has no vote before it is removed and added again`,
       );
     if (isNamed && state === "existing")
-      this.#host.warn("no vote: the views file is missing; remove this member and add it again");
+      this.#host.events.log(
+        "views-missing",
+        "no vote: the views file is missing; remove this member and add it again",
+        { file: file.path },
+      );
     return viewAtFirstStart(first, isNamed && state === "new" ? "new" : "existing");
   }
 
@@ -91,11 +95,10 @@ export class NodeViews {
       this.#file.write({ ...kept, addresses: this.#addressesOf(votersOf(kept.view)) });
       this.#complained = false;
       return true;
-    } catch (error) {
-      if (!this.#complained)
-        this.#host.warn(
-          `this member cannot take part in a change, and has no vote: ${(error as Error).message}`,
-        );
+    } catch (cause) {
+      const error = (cause as Error).message;
+      const text = `this member cannot take part in a change, and has no vote: ${error}`;
+      if (!this.#complained) this.#host.events.log("views-unwritable", text, { error });
       this.#complained = true;
       return false;
     }
@@ -173,7 +176,7 @@ export class NodeViews {
   #refuseView({ mono }: Reading): never {
     const why = `the members have changed, and this process has met ${memberIdsMax} ids of members, and no more: restart it`;
     this.#asksFromMono = mono + refusedViewMs;
-    if (!this.#complained) this.#host.warn(why);
+    if (!this.#complained) this.#host.events.log("views-full", why, {});
     this.#complained = true;
     throw new LeaseholdError("CONFIG_MISMATCH", why);
   }
@@ -192,7 +195,9 @@ export class NodeViews {
     const { view } = peer.views;
     this.#publishedStamp = view.stamp;
     const kind = view.before === undefined ? "view" : "joint view";
-    this.#host.log(`${kind} ${view.number}: ${votersOf(view).join(", ")}`);
+    const members = votersOf(view).join(", ");
+    const fields = { view: view.number, members, joint: view.before !== undefined };
+    this.#host.events.log("view-entered", `${kind} ${view.number}: ${members}`, fields);
     this.#publisher.offerAll();
     this.#host.dialMembers();
   }

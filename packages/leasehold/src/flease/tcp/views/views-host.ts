@@ -1,3 +1,5 @@
+import type { EventLog } from "../../../runtime/event-log.js";
+import type { LogEvents } from "../../../runtime/log-events.js";
 import type { FleasePeer } from "../../peer.js";
 import type { Reading } from "../../protocol/clock.js";
 import type { Cluster } from "../../views/cluster.js";
@@ -20,6 +22,5 @@ export interface ViewsHost {
   linkTo(id: string): Link | undefined;
   /** Connects to the members of the present view, and disconnects from others. */
   dialMembers(): void;
-  log(text: string): void;
-  warn(text: string): void;
+  readonly events: Pick<EventLog<LogEvents>, "log" | "limited">;
 }

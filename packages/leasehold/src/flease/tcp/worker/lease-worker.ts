@@ -2,6 +2,8 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { keptAlive } from "../../../common/keep-alive.js";
 import { openFleaseClient } from "../client.js";
 import { realWorld } from "../../../runtime/world.js";
+import type { LogLevel } from "../../../runtime/event-log.js";
+import type { LogEvent, Logger } from "../../../runtime/logger.js";
 import { LeaseServer } from "./lease-server.js";
 import { plainError } from "./messages.js";
 import type { FromWorker, ToWorker, WorkerOrders } from "./messages.js";
@@ -18,9 +20,14 @@ const noteClockEveryMs = 100;
 async function main(port: MessagePort): Promise<void> {
   const { addresses, options, threads: buffer, busyMsMax } = workerData as WorkerOrders;
   const post = (message: FromWorker) => port.postMessage(message);
-  const logAt = (level: "info" | "warn" | "error") => (message: string) =>
-    post({ type: "log", level, message });
-  const logger = { info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
+  const logAt = (level: LogLevel) => (message: string, event: LogEvent) =>
+    post({ type: "log", level, message, event });
+  const logger: Logger = {
+    debug: logAt("debug"),
+    info: logAt("info"),
+    warn: logAt("warn"),
+    error: logAt("error"),
+  };
   const world = realWorld(sharedMonotonicMs);
   try {
     const opening = () => openFleaseClient(addresses, { ...options, logger }, world);

@@ -10,7 +10,8 @@ import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { ErrorCode, LossReason } from "../../../lease/errors.js";
 import type { FleaseSettings } from "../../protocol/settings.js";
 import type { ClockStart } from "../../threads.js";
-import type { Logger } from "../../../runtime/logger.js";
+import type { LogLevel } from "../../../runtime/event-log.js";
+import type { LogEvent } from "../../../runtime/logger.js";
 import type { FleaseOptions } from "../types.js";
 
 /**
@@ -100,7 +101,7 @@ export type FromWorker =
   | { readonly type: "hint"; readonly resource: string }
   | { readonly type: "releaseRequested"; readonly request: ReleaseRequest }
   | { readonly type: "watched"; readonly watch: number; readonly hint: ResourceHint }
-  | { readonly type: "log"; readonly level: keyof Logger; readonly message: string };
+  | { readonly type: "log"; readonly level: LogLevel; readonly message: string; readonly event: LogEvent };
 
 /** An error as plain data: classes and their fields do not cross threads. */
 export interface PlainError {

@@ -13,6 +13,7 @@ import type {
   Upkeep,
 } from "../../../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../../lease/types.js";
+import { eventLog } from "../../../runtime/log-events.js";
 import { silent } from "../../../runtime/logger.js";
 import type { Logger } from "../../../runtime/logger.js";
 import type { FleaseOptions } from "../types.js";
@@ -254,7 +255,7 @@ export class WorkerProvider implements Provider {
         this.inspection.reported(message.watch, message.hint);
         return;
       case "log":
-        this.#logger[message.level](message.message);
+        this.#logger[message.level]?.(message.message, message.event);
         return;
       case "opened":
       case "failed":
@@ -289,7 +290,8 @@ export class WorkerProvider implements Provider {
     if (this.#gone !== undefined) return;
     const cause = error === undefined ? "" : `: ${error.message}`;
     this.#gone = new LeaseholdError("CLOSED", `the thread that renews leases has ended${cause}`);
-    if (this.#closing === undefined) this.#logger.error(this.#gone.message);
+    if (this.#closing === undefined)
+      eventLog(this.#logger).log("worker-ended", this.#gone.message, { error: error?.message });
     for (const { reject } of this.#calls.values()) reject(this.#gone);
     this.#calls.clear();
     this.inspection.end(this.#gone);
@@ -357,7 +359,7 @@ export function openInWorker(
     };
     const exited = () => failed(new Error("it ended at once"));
     const heard = (message: FromWorker) => {
-      if (message.type === "log") logger[message.level](message.message);
+      if (message.type === "log") logger[message.level]?.(message.message, message.event);
       else if (message.type === "failed") settle(() => reject(leaseholdError(message.error)));
       else if (message.type === "opened")
         settle(() => {

@@ -1,0 +1,52 @@
+import { EventLog, type EventCatalogue, type Logger, silent } from "leasehold/runtime";
+
+/** Every log event of a node of files; those of its member are the members'. */
+export const logEvents = {
+  "node-serving": {
+    level: "info",
+    fields: ["node", "url", "s3"],
+    help: "The node serves clients there.",
+  },
+  "node-stopping": { level: "info", fields: ["node"], help: "The node was told to stop." },
+  "node-refused": {
+    level: "warn",
+    fields: ["peer", "code"],
+    help: "A connection with another node was refused: another cluster, list of nodes or protocol.",
+  },
+  "server-fault": {
+    level: "error",
+    fields: ["error"],
+    help: "A request has failed by a fault of this node; its client got no more than the status.",
+  },
+
+  "nodes-changed": {
+    level: "info",
+    isAudit: true,
+    fields: ["change", "subject", "by", "address"],
+    help: "The list of nodes was changed. The subject is the node, or the number of copies.",
+  },
+  "users-changed": {
+    level: "info",
+    isAudit: true,
+    fields: ["file", "subject"],
+    help: "The file of users has changed. The subject names the users that came, went or differ.",
+  },
+  "permission-denied": {
+    level: "warn",
+    isAudit: true,
+    fields: ["call", "path", "by", "address"],
+    help: "A request that its user has no right to was refused.",
+  },
+  "credential-refused": {
+    level: "warn",
+    isAudit: true,
+    fields: ["cause", "subject", "address"],
+    help: "A wrong password or signature of a client, or another node's credentials. The subject is the claimed user.",
+  },
+} as const satisfies EventCatalogue;
+
+export type LogEvents = typeof logEvents;
+
+export function eventLog(logger: Logger = silent): EventLog<LogEvents> {
+  return new EventLog(logEvents, logger, () => performance.now());
+}

@@ -1,0 +1,159 @@
+import { EventLog, type EventCatalogue } from "./event-log.js";
+import type { Logger } from "./logger.js";
+
+/** Every log event of leases, members and clients. The core and files have catalogues of their own. */
+export const logEvents = {
+  "lease-acquired": {
+    level: "info",
+    fields: ["resource", "holder", "token"],
+    help: "This process has acquired a lease.",
+  },
+  "lease-released": {
+    level: "info",
+    fields: ["resource", "holder", "token", "heldMs"],
+    help: "The program ended a lease.",
+  },
+  "lease-late": {
+    level: "warn",
+    fields: ["resource", "holder", "token", "remainingMs", "error"],
+    help: "A lease was not renewed in time. It is still held, and the renewal is retried.",
+  },
+  "lease-lost": {
+    level: "error",
+    fields: ["resource", "holder", "token", "reason"],
+    help: "A lease was lost.",
+  },
+  "lease-refused": {
+    level: "warn",
+    fields: ["resource", "outcome", "waitedMs"],
+    help: "A call for a lease has failed; the outcome is the error's code.",
+  },
+
+  "member-listening": {
+    level: "info",
+    fields: ["member", "address"],
+    help: "The member was started, and listens there.",
+  },
+  "member-ready": { level: "info", fields: ["member"], help: "The member's vote counts from now on." },
+  "member-stopping": { level: "info", fields: ["member"], help: "The member was told to stop." },
+  "metrics-listening": { level: "info", fields: ["address"], help: "Metrics and health are served there." },
+  "member-connected": {
+    level: "info",
+    fields: ["member", "address"],
+    help: "Connected with that member.",
+  },
+  "member-lost": {
+    level: "warn",
+    fields: ["member", "address", "reason"],
+    help: "The connection with that member has ended. It is dialed again.",
+  },
+  "connection-refused": {
+    level: "error",
+    fields: ["address", "code"],
+    help: "A member refuses this process, or this process refuses that member.",
+  },
+  "connection-repelled": {
+    level: "warn",
+    fields: ["address", "cause"],
+    help: "A connection from there was not accepted: another protocol, configuration or role.",
+  },
+  "member-duplicate": {
+    level: "error",
+    fields: ["member"],
+    help: "Two processes are the same member. Stop one of them.",
+  },
+  "view-entered": {
+    level: "info",
+    fields: ["view", "members", "joint"],
+    help: "The members are these from now on, or while joint these and those before.",
+  },
+  "views-missing": {
+    level: "warn",
+    fields: ["file"],
+    help: "The views file is missing: no vote before the member is removed and added again.",
+  },
+  "views-unwritable": {
+    level: "warn",
+    fields: ["error"],
+    help: "The views file cannot be written: the member has no vote, and takes part in no change.",
+  },
+  "views-full": {
+    level: "warn",
+    fields: [],
+    help: "This process has met too many ids of members: restart it.",
+  },
+  "clock-fault": {
+    level: "error",
+    fields: ["reason"],
+    help: "This machine's clock jumped, or contradicts the members'. Every lease of the process is lost.",
+  },
+  "listen-failed": {
+    level: "error",
+    fields: ["address", "error"],
+    help: "The member cannot listen after a clock fault, and tries again.",
+  },
+  "settings-advice": {
+    level: "warn",
+    fields: [],
+    help: "A setting is allowed, and probably not what was meant.",
+  },
+  "files-reread": {
+    level: "info",
+    fields: ["paths"],
+    help: "Certificates, keys or users were read again.",
+  },
+  "files-unusable": {
+    level: "warn",
+    fields: ["paths"],
+    help: "Such files have changed, and cannot be used. What was read before stays in use.",
+  },
+  "worker-ended": {
+    level: "error",
+    fields: ["error"],
+    help: "The thread that renews leases has ended: none is renewed, and none can be acquired.",
+  },
+
+  "lease-broken": {
+    level: "info",
+    isAudit: true,
+    fields: ["resource", "holder", "by", "name", "address"],
+    help: "The member bars the holder's renewals, so that the lease runs out.",
+  },
+  "lease-handed-over": {
+    level: "info",
+    isAudit: true,
+    fields: ["resource", "to", "by", "name", "address"],
+    help: "That waiter is notified first when the holder releases.",
+  },
+  "release-requested": {
+    level: "info",
+    isAudit: true,
+    fields: ["resource", "holder", "by", "name", "address"],
+    help: "The holder was asked to release the resource.",
+  },
+  "members-changed": {
+    level: "info",
+    isAudit: true,
+    fields: ["view", "added", "removed", "by", "name", "address"],
+    help: "A change of the members has begun.",
+  },
+  "permission-denied": {
+    level: "warn",
+    isAudit: true,
+    fields: ["call", "by", "name", "address"],
+    help: "A call that this participant's credentials do not allow was refused.",
+  },
+  "credential-refused": {
+    level: "warn",
+    isAudit: true,
+    fields: ["address", "cause"],
+    help: "A connection with no, wrong, expired or revoked credentials was refused.",
+  },
+} as const satisfies EventCatalogue;
+
+export type LogEvents = typeof logEvents;
+
+/** @param nowMs the steady clock; where nothing is limited, any */
+export function eventLog(logger: Logger, nowMs: () => number = () => performance.now()): EventLog<LogEvents> {
+  return new EventLog(logEvents, logger, nowMs);
+}
