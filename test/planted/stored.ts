@@ -1,4 +1,4 @@
-import { type Faults, duringFaults } from "./switches.js";
+import { type Fault, type Faults, duringFaults } from "./switches.js";
 import { type Ground, type StoragePlan, slewed } from "../../packages/sim/src/delta/stage/plan.js";
 import { type StorageBatch, simulateStorageMany } from "../../packages/sim/src/delta/run.js";
 import type { StorageInvariant } from "../../packages/sim/src/delta/stage/invariants.js";
@@ -20,6 +20,18 @@ const soundMachines: Partial<StoragePlan> = {
   stepEveryMs: Infinity,
   suspendEveryMs: Infinity,
   programs: 1,
+  meddleEveryMs: Infinity,
+  detachRate: 0,
+};
+
+/** Processes break, detach and take over leases while stores are replaced. */
+const meddling: Partial<StoragePlan> = {
+  meddleEveryMs: 2_000,
+  detachRate: 0.5,
+  releaseRate: 0.3,
+  kinds: ["atomic", "atomic", "atomic"],
+  silent: 0,
+  replaceEveryMs: 20_000,
 };
 
 /** Nothing goes wrong that the row does not name. */
@@ -61,6 +73,21 @@ const manyReturns: Partial<StoragePlan> = {
   forgetEveryMs: 3_000,
   endMs: 40_000,
 };
+
+/** Holders renew, whatever happens. */
+const untroubled: Partial<StoragePlan> = {
+  crashEveryMs: Infinity,
+  lifeMs: Infinity,
+  tornRate: 0,
+  cancelRate: 0,
+  lazyRate: 0,
+  releaseRate: 0.05,
+};
+
+const meddled: readonly (readonly [name: string, mistake: Fault, breaks: StorageInvariant])[] = [
+  ["S: a detached lease is free", "detachedIsFree", "exclusion"],
+  ["S: a lease that was taken over can be taken over again", "passStaysInTheRecord", "adoption"],
+];
 
 export const stored: readonly Stored[] = [
   {
@@ -528,6 +555,37 @@ export const stored: readonly Stored[] = [
     breaks: "exclusion",
     seed: 18,
   },
+  {
+    name: "S: a break is done where one store has noted it",
+    faults: { brokenByOne: true },
+    ground: "conditional",
+    breaks: "broken",
+    seed: 2,
+    plan: {
+      ...meddling,
+      ...untroubled,
+      meddleEveryMs: 400,
+      slowRate: 0.4,
+      stableFromMs: 30_000,
+      endMs: 40_000,
+    },
+  },
+  {
+    name: "S: a broken lease is renewed once more",
+    faults: { brokenIsRenewedOnce: true },
+    ground: "paper",
+    breaks: "broken",
+    seed: 1,
+    plan: { ...meddling, ...untroubled, kinds: ["slotted", "slotted", "slotted"] },
+  },
+  ...meddled.map(([name, mistake, breaks]): Stored => ({
+    name,
+    faults: { [mistake]: true },
+    ground: "conditional",
+    breaks,
+    seed: 1,
+    plan: meddling,
+  })),
 ];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */

@@ -10,6 +10,7 @@ export const storageFeatures = new Features({
   forgetting: less({ forgetEveryMs: Infinity }),
   replacements: less({ replaceEveryMs: Infinity }),
   "clock-steps": less({ stepEveryMs: Infinity }),
+  meddling: less({ meddleEveryMs: Infinity, detachRate: 0 }),
   suspensions: less({ suspendEveryMs: Infinity }),
   "second-programs": less({ programs: 1 }),
   "short-lives": less({ lifeMs: Infinity }),

@@ -36,6 +36,10 @@ const minima: Partial<Record<StorageCounterName, number>> = {
   silentStores: 20,
   cancellations: 100,
   tornWrites: 50,
+  broken: 10,
+  releaseRequests: 10,
+  detached: 1,
+  adopted: 1,
 };
 
 describe("random runs on shared storage", () => {

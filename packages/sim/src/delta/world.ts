@@ -13,7 +13,7 @@ import type { Claim, StorageReport, StorageObserver, WorldView } from "./stage/o
 import { SimParty, type TrueTime } from "../kit/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import { epochsAhead, runProcess } from "./programs/index.js";
-import type { Stage } from "./stage/stage.js";
+import type { Stage, Ticket } from "./stage/stage.js";
 import { SimStore, uncountedIn } from "../kit/store.js";
 import { foundFarm, StorePath, type StoreNetwork } from "../kit/store-path.js";
 
@@ -50,6 +50,7 @@ export class StorageWorld
   readonly #leaving = new Map<SimParty, () => Promise<void>>();
   readonly #lists = new Map<SimParty, readonly SimStore[]>();
   readonly #hazards: StorageHazards;
+  readonly #tickets = new Set<Ticket>();
   #guardToken = 0n;
   /** The last writer, its event, and whether it crashes there. */
   #lastWrite: { readonly from: SimParty; readonly event: number; readonly isTorn: boolean } | undefined;
@@ -269,6 +270,8 @@ export class StorageWorld
         this.claims.delete(claim);
         this.tell((observer) => observer.ended?.(claim));
       },
+      claims: this.claims,
+      tickets: this.#tickets,
       guard: (claim) => this.at(this.nowMs + this.#guardDelayMs(), () => this.#guard(claim)),
       leads: (asked) => this.#leaders.set(party, asked),
       leaves: (close) => this.#leaving.set(party, close),

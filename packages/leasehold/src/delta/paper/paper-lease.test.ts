@@ -138,9 +138,11 @@ describe("a request to a holder", () => {
     const tenure = await alice.take();
     await stage.bench.wait(bob.player.run(bob.lease.ask("r", { ...asked, broken: true }, delayMs)));
     await stage.bench.wait(bob.player.run(bob.lease.ask("r", asked, delayMs)));
-    expect(await alice.renew(tenure)).toBe(true);
+    const before = tenure.remainingMs(stage.bench.now());
     expect(await alice.renew(tenure)).toBe(false);
-    expect(tenure.remainingMs(stage.bench.now())).toBeGreaterThan(0);
+    const leftMs = tenure.remainingMs(stage.bench.now());
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(before);
     const { record } = await stage.bench.wait(bob.player.run(bob.lease.look("r", delayMs)));
     expect(record?.asked?.broken).toBe(true);
     await stage.bench.world.advance(leaseMs);

@@ -134,10 +134,14 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       tenure.lost ??= "expired";
       return false;
     }
+    const before = tenure.hold;
     tenure.held = state;
     tenure.hold = holdOf(state);
     yield* this.#readRequests(tenure);
-    return true;
+    if (!tenure.isBroken) return true;
+    // The lease was broken before this renewal: it ends at its end before.
+    tenure.hold = before;
+    return false;
   }
 
   *release(tenure: PaperTenure): Protocol<void> {

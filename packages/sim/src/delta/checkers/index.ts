@@ -3,6 +3,7 @@ import { Agreement } from "./agreement.js";
 import { Decision } from "./decision.js";
 import { claimExclusion, leaderExclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
+import { Meddling } from "./meddling.js";
 import { NoFlicker } from "./no-flicker.js";
 import { Readmission } from "./readmission.js";
 import { Progress } from "./progress.js";
@@ -28,5 +29,6 @@ export function allStorageCheckers(view: WorldView, report: StorageReport): Stor
     new Regularity(report),
     new NoFlicker(report),
     new Readmission(view, report),
+    new Meddling(report),
   ];
 }

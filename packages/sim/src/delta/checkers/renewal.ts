@@ -22,6 +22,8 @@ export class Renewal implements StorageObserver {
     const { nowMs, settledMs, plan, recovering } = this.#view;
     // With a store less, and another that holds a looser's record, a majority may be out of reach for a while.
     if (recovering) return;
+    // Others may break it.
+    if (plan.meddleEveryMs < Infinity) return;
     const neededMs = stretched((renewalDelays - 1) * plan.delayMs, plan.clockRateError);
     if (nowMs >= settledMs && leftMs > neededMs) this.#inTime.add(claim.party);
   }

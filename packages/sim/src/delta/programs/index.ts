@@ -8,6 +8,7 @@ import { DeltaProvider } from "leasehold/inner/delta/provider/provider.js";
 import { least } from "leasehold/inner/common/lists.js";
 import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
+import { meddle } from "./meddler.js";
 import { sharers } from "./sharers.js";
 import { isConditional } from "../stage/plan.js";
 import { readAndWrite } from "./register.js";
@@ -40,7 +41,8 @@ export async function runProcess(stage: Stage): Promise<void> {
     const provider = new DeltaProvider({ driver, farm, protocol, settings, holder: party.writer, bytesMax });
     if (plan.ground === "forms" || plan.ground === "counted") return sharers({ ...stage, provider });
     stage.leaves(() => provider.close());
-    await providedLease({ ...stage, provider });
+    const provided = { ...stage, provider };
+    await Promise.all([providedLease(provided), meddle(provided)]);
   } else {
     const parts = new FarmParts(driver, farm, environment);
     stage.leaves(() => parts.close());

@@ -9,7 +9,9 @@ import type { Caller } from "./cancelled.js";
 import { type Holding, holder } from "./holder.js";
 import { leaseMsOf, type PartsStage, type ProviderStage } from "../stage/stage.js";
 
-const resource = "r";
+export const resource = "r";
+
+const passDigits = 16;
 
 /** Leases as users have them: the conditional lease, or the paper's cut at its waits. */
 export function providedLease(stage: ProviderStage): Promise<void> {
@@ -21,25 +23,56 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
   const ttlMs = leaseMsOf(stage);
   const timeoutMs = random.pick([1, 40]) * plan.delayMs;
   const request = { resource, ttlMs, timeoutMs, contended: false, waiting: false };
-  const outcome = await party.alive(provider.attempt(request, caller));
+  const ticket =
+    provider.guarantees.attach && random.chance(plan.detachRate) ? [...stage.tickets].at(-1) : undefined;
+  if (ticket !== undefined) stage.claims.delete(ticket.claim);
+  const attempting = ticket ? provider.adopt(request, ticket, caller) : provider.attempt(request, caller);
+  const outcome = await party.alive(attempting);
   if (outcome.kind === "held") await party.sleep(outcome.retryInMs);
-  if (outcome.kind === "failed") await party.sleep(plan.delayMs * random.next());
+  if (outcome.kind === "failed") {
+    if (outcome.error.code === "HANDLE_SPENT") stage.tickets.delete(ticket!);
+    await party.sleep(plan.delayMs * random.next());
+  }
   if (outcome.kind !== "granted") return undefined;
   const { grant } = outcome;
   if (!(grant instanceof DeltaGrant)) throw new TypeError("a grant of another provider");
   const { tenure } = grant;
+  if (ticket !== undefined) {
+    stage.counters.adopted += 1;
+    stage.log(`${party.writer} takes over ${ticket.token}`);
+    stage.tell((observer) => observer.adopted?.(ticket.token));
+  }
+  // Not the grant's own method, which ends an expired tenure: a look must change nothing.
+  const leftMs = () => Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, party.look()));
   return {
     token: grant.token,
     shared: false,
-    // Not the grant's own method, which ends an expired tenure: a look must change nothing.
-    remainingMs: () =>
-      tenure.lost === undefined
-        ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, party.look()))
-        : 0,
+    remainingMs: () => (tenure.lost === undefined ? leftMs() : 0),
     renew: () => provider.renew(grant, ttlMs),
-    release: () => provider.release(grant),
+    release: () =>
+      provider.guarantees.attach && random.chance(plan.detachRate)
+        ? detach(stage, grant)
+        : provider.release(grant),
     renewalMayEnd: false,
   };
+}
+
+/** Until it is over, nobody has it but whoever takes it over. */
+async function detach(stage: ProviderStage, grant: DeltaGrant): Promise<void> {
+  const { counters, party, provider, random, tickets } = stage;
+  const { hold } = grant.tenure;
+  const remainingMs = () => Math.max(0, hold.leaseMs - elapsedMs(hold.begun, party.look()));
+  if (grant.tenure.lost !== undefined || remainingMs() === 0) {
+    await provider.release(grant);
+    return;
+  }
+  const pass = `${random.below(2 ** 48)}`.padStart(passDigits, "0");
+  if (!(await party.alive(provider.detach(grant, pass)))) return;
+  counters.detached += 1;
+  stage.log(`${party.writer} detaches ${grant.token}`);
+  const claim = { party, token: grant.token, shared: false, remainingMs };
+  stage.claims.add(claim);
+  tickets.add({ resource, token: grant.token, pass, claim });
 }
 
 /** As in the figures: contend (Fig. 2), and both kinds of renewal, each where it belongs. */

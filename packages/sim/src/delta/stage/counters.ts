@@ -27,6 +27,11 @@ export const storageCounters = () => ({
   silentStores: 0,
   cancellations: 0,
   tornWrites: 0,
+  /** Leases that were detached, those of them that were taken over, and breaks that are done. */
+  detached: 0,
+  adopted: 0,
+  broken: 0,
+  releaseRequests: 0,
   errors: 0,
 });
 

@@ -13,6 +13,8 @@ export const storageInvariants = [
   "guard",
   "one-farm",
   "readmission",
+  "broken",
+  "adoption",
 ] as const;
 export type StorageInvariant = (typeof storageInvariants)[number];
 

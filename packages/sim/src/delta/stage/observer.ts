@@ -47,6 +47,10 @@ export interface StorageObserver {
   renewing?(claim: Claim, leftMs: number): void;
   renewed?(claim: Claim, succeeded: boolean): void;
   ended?(claim: Claim): void;
+  /** A break of the lease with this token is done. */
+  broken?(token: bigint): void;
+  /** The lease with this token was taken over. */
+  adopted?(token: bigint): void;
   /** The guarded resource took a write. */
   guarded?(claim: Claim): void;
   /** A process crashed or was stopped; `undefined`: a store has forgotten. */

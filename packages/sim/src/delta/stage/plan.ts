@@ -65,6 +65,12 @@ export interface StoragePlan {
   readonly stepLeasesMax: number;
   /** The mean time between suspensions of a machine, in which its steady clock stands still. */
   readonly suspendEveryMs: number;
+  /**
+   * On the grounds `conditional` and `paper`: the mean time between breaks and requests to release by a
+   * process. On the first also the share of holds that end by a detachment.
+   */
+  readonly meddleEveryMs: number;
+  readonly detachRate: number;
   /** The programs of a process on the grounds `forms` and `counted`: they want the same names. */
   readonly programs: number;
   /** The longest life of a process, ms: shorter than the wait of a store that has forgotten, or unlimited. */
@@ -145,14 +151,22 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
 function drawMachines(
   random: SimRandom,
   waitMs: number,
-): Pick<StoragePlan, "stepEveryMs" | "stepLeasesMax" | "suspendEveryMs" | "programs"> {
+): Pick<
+  StoragePlan,
+  "stepEveryMs" | "stepLeasesMax" | "suspendEveryMs" | "programs" | "meddleEveryMs" | "detachRate"
+> {
   const fault = random.pick(["steps", "suspensions", "none", "none"]);
   const everyMs = random.between(0.5, 2) * waitMs;
+  const stepLeasesMax = random.pick([0.15, 1.5, 20]);
+  const programs = random.pick([1, 2]);
+  const meddles = random.chance(0.4);
   return {
+    meddleEveryMs: meddles ? random.between(0.3, 1.5) * waitMs : Infinity,
+    detachRate: meddles ? random.between(0.2, 0.7) : 0,
     stepEveryMs: fault === "steps" ? everyMs : Infinity,
-    stepLeasesMax: random.pick([0.15, 1.5, 20]),
+    stepLeasesMax,
     suspendEveryMs: fault === "suspensions" ? everyMs : Infinity,
-    programs: random.pick([1, 2]),
+    programs,
   };
 }
 

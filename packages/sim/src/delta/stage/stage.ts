@@ -4,11 +4,18 @@ import type { DeltaProvider } from "leasehold/inner/delta/provider/provider.js";
 import type { Stamp } from "leasehold/inner/delta/record/stamp.js";
 import type { Store } from "leasehold/inner/delta/store.js";
 import type { LeaseholdError } from "leasehold/inner/lease/errors.js";
+import type { Detachment } from "leasehold/inner/lease/provider.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { StorageCounters } from "./counters.js";
 import type { Claim, StorageObserver } from "./observer.js";
 import type { SimParty } from "../../kit/party.js";
 import type { StoragePlan } from "./plan.js";
+
+/** A detached lease: whoever takes it over ends the claim, which until then is nobody's. */
+export interface Ticket extends Detachment {
+  readonly resource: string;
+  readonly claim: Claim;
+}
 
 /** The process of a program, its stores, and their observers. */
 export interface Stage {
@@ -23,6 +30,10 @@ export interface Stage {
   tell(told: (observer: StorageObserver) => void): void;
   begin(claim: Claim): void;
   end(claim: Claim): void;
+  /** Present holds of programs, and detached leases. */
+  readonly claims: Set<Claim>;
+  /** Detached leases, for any process. */
+  readonly tickets: Set<Ticket>;
   /** Sends a write with its token to the guarded resource. */
   guard(claim: Claim): void;
   /** Registers a function that returns whether this process leads, for the observers' `looked`. */
