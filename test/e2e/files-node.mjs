@@ -2,9 +2,9 @@
 import { performance } from "node:perf_hooks";
 
 const { startMember } = await import("leasehold");
-const { openBlockDirectory, startFiles } = await import("@leasehold/files");
+const { openBlockDirectory, serveWebdav, startFiles } = await import("@leasehold/files");
 
-const { node, members, nodes, folder, ttl } = JSON.parse(process.argv[2]);
+const { node, members, nodes, folder, ttl, http } = JSON.parse(process.argv[2]);
 const member = await startMember({
   id: node,
   listen: members[node],
@@ -23,6 +23,8 @@ const files = await startFiles({
   timeout: "6s",
   scrubPause: "20ms",
 });
+
+if (http !== undefined) await serveWebdav(files, member.leases, { port: http });
 
 const operations = {
   create: async ({ path }) => (await files.open(path, { create: "missing" })).path,

@@ -134,6 +134,13 @@ export const named: readonly Filed[] = [
     breaks: "progress",
     seed: 2128,
   },
+  ...["removalUntold", "changesForgotten", "changesNotInSnapshot", "changesEarly"].map((fault): Filed => ({
+    name: `N: followers, ${fault}`,
+    faults: { [fault]: true },
+    breaks: "changes",
+    seed: 1,
+    plan: { followers: 2, recordsMin: 10 },
+  })),
 ];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */
@@ -151,12 +158,15 @@ export function searchFiles({ faults, breaks, seed, plan }: Filed): Promise<File
   );
 }
 
+/** Runs without followers draw as they did before there were any. */
+const withoutFollowers: Partial<FilesPlan> = { followers: 0, recordsMin: 2_000, keptChanges: 10_000 };
+
 export function searchNames({ faults, breaks, seed, plan }: Filed): Promise<NamesBatch> {
   return duringFaults(faults, () =>
     simulateNamesMany({
       firstSeed: seed,
       only: [breaks],
-      plan,
+      plan: { ...withoutFollowers, ...plan },
       makeCluster: (options) => new MemoryCluster(options),
       goOn: (runs) => runs < runsMax,
     }),

@@ -134,6 +134,8 @@ export class FilesCluster {
         rebalanceBytesPerS: 1e9,
         graceMs: 5_000,
         sweepPauseMs: 100,
+        recordsMin: 2_000,
+        keptChanges: 10_000,
       },
     };
     const named = this.#isNamed ? new NamedFiles(options) : undefined;

@@ -1,5 +1,7 @@
 import { Readable } from "node:stream";
 import type {
+  ChangeBatch,
+  ChangesOptions,
   ChildrenOptions,
   CopyOptions,
   Entry,
@@ -25,7 +27,15 @@ import { Draft } from "../../packages/files/src/names/draft.js";
 import { filesBelow, find, NamesState, shownIn } from "../../packages/files/src/names/state.js";
 import { folderOfSnapshot } from "../../packages/files/src/names/snapshots.js";
 import { leftIn } from "../../packages/files/src/names/usage.js";
-import { type Change, type Content, emptyContent } from "../../packages/files/src/names/types.js";
+import { ChangeLog } from "../../packages/files/src/names/change-log.js";
+import { Feed } from "../../packages/files/src/tree/feed.js";
+import {
+  type Change,
+  type Content,
+  emptyContent,
+  type NamesOperation,
+  type NamesResult,
+} from "../../packages/files/src/names/types.js";
 import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
 const nowMs = 1_700_000_000_000;
@@ -37,6 +47,9 @@ export class MemoryFiles implements Files {
   /** Called before each block of an upload; what it throws the upload rejects with. */
   onWrite: (path: string, offset: number) => void = () => undefined;
   #versions = 0;
+  readonly #log = new ChangeLog(10);
+  readonly #feed = new Feed((ask) => this.#answer(ask));
+  #changed = (): void => undefined;
 
   /** Paths of all files, in order. */
   get paths(): string[] {
@@ -57,6 +70,24 @@ export class MemoryFiles implements Files {
   /** Puts a file of one piece. */
   async set(path: string, content: Uint8Array | string): Promise<void> {
     await this.put(path, Readable.from([Buffer.from(content)]));
+  }
+
+  changes(folder: string, options: ChangesOptions = {}): AsyncIterable<ChangeBatch> {
+    return this.#feed.follow(folder, options);
+  }
+
+  /** As the primary of names. */
+  async #answer(ask: NamesOperation): Promise<NamesResult> {
+    if (ask.kind === "news") {
+      if (ask.after >= this.#log.last) await new Promise<void>((resolve) => (this.#changed = resolve));
+      return { last: this.#log.last };
+    }
+    if (ask.kind !== "changes") throw new LeaseholdError("UNSUPPORTED");
+    if (ask.after === null)
+      return { feed: "memory", page: { events: [], last: this.#log.last, isMore: false } };
+    const page = this.#log.after(ask.after, ask.folder, ask.limit);
+    if (page === undefined || ask.feed !== "memory") throw new LeaseholdError("CURSOR_GONE");
+    return { feed: "memory", page };
   }
 
   open(): Promise<ReplicatedFile> {
@@ -216,6 +247,8 @@ export class MemoryFiles implements Files {
     const draft = new Draft(this.#names);
     const { existed } = draft.make(change, this.#circumstances());
     this.#names.apply(draft.facts);
+    this.#log.add(this.#log.part(draft.events));
+    this.#changed();
     return existed;
   }
 

@@ -10,6 +10,9 @@ export type { Logger } from "leasehold/runtime";
 export { readStream, type ReadStreamOptions, writeStream, type WriteStreamOptions } from "./node/streams.js";
 export type {
   AttributeChanges,
+  ChangeBatch,
+  ChangesOptions,
+  FileChange,
   Attributes,
   ChildrenOptions,
   ComposeOptions,

@@ -223,6 +223,37 @@ export interface ReplicatedFile extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+export interface ChangesOptions extends FileCallOptions {
+  /** Only changes after this {@link FileChange.cursor}. Default: from now on. */
+  readonly after?: string | undefined;
+}
+
+/** A change of a name. What is said of a folder is said of everything in it. */
+export interface FileChange {
+  /**
+   * - `created`, `replaced`, `removed`
+   * - `renamed`: from `from`; whatever was at `path` is gone
+   * - `touched`: only its time of modification or its attributes have changed
+   */
+  readonly what: "created" | "replaced" | "renamed" | "removed" | "touched";
+  readonly kind: "file" | "folder";
+  readonly path: string;
+  readonly from?: string | undefined;
+  /** Of a file that is not written in place: its {@link FileStat.version} after the change. */
+  readonly version?: string | undefined;
+  /** In bytes, with `version`. */
+  readonly size?: number | undefined;
+  /** The place of this change in the order of all. */
+  readonly cursor: string;
+}
+
+export interface ChangeBatch {
+  /** In order. None: only the cursor has moved, because of changes elsewhere. */
+  readonly changes: readonly FileChange[];
+  /** To go on after this batch, at any node of the cluster. */
+  readonly cursor: string;
+}
+
 /** The nodes of a cluster. */
 export interface NodesReport {
   /** Rises with each change of the list. */
@@ -324,6 +355,20 @@ export interface Files extends AsyncDisposable {
    * @throws LeaseholdError `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names.
    */
   children(folder: string, options?: ChildrenOptions): Promise<EntryList>;
+  /**
+   * Follows the changes of a folder and of all in it (`""`: all files), each once, in the order in which they
+   * were made; a change is in it when it is acknowledged. The first batch comes at once, so that a program
+   * that begins can list the folder then. Writes in place are not told, except that the first one of a file
+   * `replaced` it. Nothing is read ahead: a program that takes its time falls behind.
+   *
+   * A renamed folder that leaves the one that is followed is `removed`, and one that comes is `created`. If a
+   * folder above is removed, renamed or replaced, the folder itself is.
+   *
+   * @throws LeaseholdError from the iterator: `CURSOR_GONE` if not all changes after the cursor are kept (the
+   *   last 10,000 are, or fewer with long paths); `INVALID_PATH`; and what {@link ReplicatedFile} names: go
+   *   on with the last cursor then.
+   */
+  changes(folder: string, options?: ChangesOptions): AsyncIterable<ChangeBatch>;
   /**
    * Removes a file or folder, whatever is in it, by one change.
    *

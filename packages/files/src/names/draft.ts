@@ -1,5 +1,6 @@
 import { LeaseholdError } from "leasehold/common";
 import { changeAttributes, withoutContent } from "./attributes.js";
+import { eventBytesMax, type NameEvent } from "./change-log.js";
 import { changedNodes, type Holder, isHeld, type NodeChange, type NodeList } from "./nodes.js";
 import { extraBytes, type NamesRecord, nodesBytes, placedBytesMax } from "./records.js";
 import { contentsIn, type Names, type NamesState, find, partsOf, pathOf, placeOf, rootId } from "./state.js";
@@ -81,6 +82,7 @@ export class Draft implements Names {
   list: NodeList;
   readonly #usage: UsageTable;
   #facts: Fact[] = [];
+  readonly #events: NameEvent[] = [];
   #nextId: number;
   /** The upper bound of the length of its record. */
   bytes = 0;
@@ -94,6 +96,11 @@ export class Draft implements Names {
 
   get facts(): readonly Fact[] {
     return this.#facts;
+  }
+
+  /** What the changes have done, in order. */
+  get events(): readonly NameEvent[] {
+    return this.#events;
   }
 
   get isEmpty(): boolean {
@@ -251,7 +258,10 @@ export class Draft implements Names {
     this.#mustFit(folder, ownUsage(entry), there, composed?.folder);
     if (nodes.length > 0) this.#setPlacement(content.id, nodes);
     this.#set({ ...this.#placeIn(folder, path, nowMs), ...(there && { id: there.id }), entry });
-    if (composed !== undefined) this.#drop(composed.folder);
+    this.#report({ what: there === undefined ? "created" : "replaced", path, ...seenOf(entry) });
+    if (composed === undefined) return { entry, existed: there !== undefined };
+    this.#drop(composed.folder);
+    this.#report({ what: "removed", path: change.compose!.folder, isFolder: true });
     return { entry, existed: there !== undefined };
   }
 
@@ -287,6 +297,7 @@ export class Draft implements Names {
     const entry: Entry = { kind: "folder", modifiedMs: nowMs, attributes };
     this.#mustFit(folder, ownUsage(entry));
     this.#set({ ...this.#placeIn(folder, path, nowMs), entry });
+    this.#report({ what: "created", path, isFolder: true, isEmpty: true });
     return { entry, existed: false };
   }
 
@@ -294,21 +305,23 @@ export class Draft implements Names {
     const { from, to, sealed, makeFolders } = change;
     const source = this.#source(change);
     const top = withAttributes(source.entry, change);
-    if (from === to) return this.#keep(source, top);
+    if (from === to) return this.#keep(from, source, top);
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     this.#mustBeSealed([source, ...(target === undefined ? [] : [target])], sealed);
     this.#mustFit(folder, this.#usage.ofName(source), target, source);
     if (target !== undefined) this.#drop(target);
     this.#set({ ...this.#placeIn(folder, to, nowMs), id: source.id, entry: top });
-    return { entry: top, existed: target !== undefined };
+    const existed = target !== undefined;
+    this.#report({ what: "renamed", path: to, ...seenOf(top), from, existed });
+    return { entry: top, existed };
   }
 
   #copy(change: MoveChange, { version, nowMs }: Circumstances): Made {
     const { from, to, sealed, makeFolders, isDeep } = change;
     const source = this.#source(change);
     const top = withAttributes(source.entry, change);
-    if (from === to) return this.#keep(source, top);
+    if (from === to) return this.#keep(from, source, top);
     const target = this.#target(change);
     const folder = this.#folderFor(to, makeFolders);
     const copied = isDeep ? this.#below(source) : [source];
@@ -329,6 +342,7 @@ export class Draft implements Names {
       this.#set({ ...place, entry });
       made ??= entry;
     }
+    this.#report({ what: target === undefined ? "created" : "replaced", path: to, ...seenOf(made!) });
     return { entry: made!, existed: target !== undefined };
   }
 
@@ -348,6 +362,7 @@ export class Draft implements Names {
       this.#mustBeSealed([there], sealed);
     }
     this.#drop(there);
+    this.#report({ what: "removed", path, isFolder: there.entry.kind === "folder" });
     const all = this.byId(there.parent)!;
     if (isSnapshot && isEmpty(this.children(all.id, ""))) this.#drop(all);
     if (pruneIn !== undefined) this.#prune(path, pruneIn);
@@ -377,12 +392,15 @@ export class Draft implements Names {
         folder.entry.attributes !== undefined;
       if (isMore || !isEmpty(this.children(folder.id, ""))) return;
       this.#drop(folder);
+      this.#report({ what: "removed", path: path.slice(0, end), isFolder: true });
     }
   }
 
   /** A name that is moved or copied to itself. */
-  #keep(name: Name, entry: Entry): Made {
-    if (entry !== name.entry) this.#set({ ...name, entry });
+  #keep(path: string, name: Name, entry: Entry): Made {
+    if (entry === name.entry) return { entry, existed: true };
+    this.#set({ ...name, entry });
+    this.#report({ what: "touched", path, ...seenOf(entry) });
     return { entry, existed: true };
   }
 
@@ -394,7 +412,7 @@ export class Draft implements Names {
     if (modifiedMs === undefined || there.entry.kind === "folder") {
       if (modifiedMs !== undefined) throw exists(path, "a folder");
       if (ifVersion !== null) checkVersion(path, there, ifVersion, change.sealed);
-      return this.#keep(there, before);
+      return this.#keep(path, there, before);
     }
     // Its primary tells the time of its last write, whatever the name's entry says.
     if (there.entry.content.isLive)
@@ -403,9 +421,7 @@ export class Draft implements Names {
         `${path} is written in place, and has the time of its last write`,
       );
     if (ifVersion !== null) checkVersion(path, there, ifVersion, []);
-    const entry: Entry = { ...before, modifiedMs };
-    this.#set({ ...there, entry });
-    return { entry, existed: true };
+    return this.#keep(path, there, { ...before, modifiedMs });
   }
 
   #setQuota({ path, quota }: QuotaChange): Made {
@@ -541,12 +557,16 @@ export class Draft implements Names {
   /** Makes the missing folders, and a place for the last part of the path. */
   #placeIn({ folder, missing }: Place, path: string, nowMs: number): Omit<Name, "entry"> {
     let parent = folder.id;
-    for (const name of missing) {
+    const parts = path.split("/");
+    for (const [index, name] of missing.entries()) {
       const id = this.#newId();
+      const end = parts.length - missing.length + index;
+      const above = parts.slice(0, end).join("/");
+      this.#report({ what: "created", path: above, isFolder: true, isEmpty: true });
       this.#set({ id, parent, name, entry: { kind: "folder", modifiedMs: nowMs } });
       parent = id;
     }
-    return { id: this.#newId(), parent, name: path.split("/").at(-1)! };
+    return { id: this.#newId(), parent, name: parts.at(-1)! };
   }
 
   /** The name and all below it, folders before what is in them. */
@@ -585,6 +605,13 @@ export class Draft implements Names {
     for (let name = this.byId(id); name !== undefined; name = this.byId(name.parent))
       if (tops.has(name.id)) return true;
     return false;
+  }
+
+  /** Snapshots are in no list, and not told either. */
+  #report(event: NameEvent): void {
+    if (isInSnapshots(event.path)) return;
+    this.#events.push(event);
+    this.bytes += eventBytesMax(event);
   }
 
   #newId(): number {
@@ -632,6 +659,13 @@ export class Draft implements Names {
 interface Place {
   readonly folder: Name;
   readonly missing: readonly string[];
+}
+
+/** What followers are told of an entry. */
+function seenOf(entry: Entry): Pick<NameEvent, "isFolder" | "version" | "size"> {
+  if (entry.kind === "folder") return { isFolder: true };
+  const { version, content } = entry;
+  return content.isLive ? { isFolder: false } : { isFolder: false, version, size: content.size };
 }
 
 /** The name as JSON in UTF-8, and the rest of a fact. */

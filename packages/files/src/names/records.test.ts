@@ -12,6 +12,7 @@ test("a record of names is read as this version writes it", () => {
 test.each([
   ["with a format of its own", ["names/2", 8, [folder], [], null]],
   ["with another field", [8, [folder], [], null, {}]],
+  ["with more fields", [8, [folder], [], null, null, 0]],
   ["of another kind", { nextId: 8 }],
   ["with a folder that has more fields", [8, [[...folder, null, null, 0]], [], null]],
   ["with a file that has more fields", [8, [[...folder, "v", "c", 0, 1, 2, 3, null, [], 0]], [], null]],

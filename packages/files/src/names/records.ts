@@ -1,5 +1,6 @@
 import { getOrInsert, isCount, LeaseholdError } from "leasehold/common";
 import { attributeBytes } from "./attributes.js";
+import type { LogPart, NameEvent, NameEventKind } from "./change-log.js";
 import type { NodeList } from "./nodes.js";
 import type { Attributes, Content, Entry, Fact, Part, Placement } from "./types.js";
 
@@ -11,6 +12,8 @@ export interface NamesRecord {
   readonly placements?: readonly Placement[];
   /** The list of nodes, if it has changed. */
   readonly list?: NodeList | undefined;
+  /** What the changes have done. A record that a former version wrote has none. */
+  readonly log?: LogPart | undefined;
 }
 
 type FolderFields = [
@@ -37,6 +40,19 @@ type FileFields = [
   parts?: readonly PartFields[],
 ];
 
+type LogFields = [first: number, events: EventFields[]];
+
+type EventFields = [
+  what: NameEventKind,
+  path: string,
+  /** 2: it is empty. */
+  isFolder: 0 | 1 | 2,
+  version?: string | null,
+  size?: number | null,
+  from?: string,
+  existed?: 0 | 1,
+];
+
 type PartFields = [id: string, size: number, blockSize: number, checksum: number];
 
 type Fields = [id: number] | FolderFields | FileFields;
@@ -44,11 +60,20 @@ type Fields = [id: number] | FolderFields | FileFields;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export function encodeNames({ nextId, facts, placements = [], list }: NamesRecord): Uint8Array {
-  return encoder.encode(JSON.stringify([nextId, facts.map(fieldsOf), grouped(placements), list ?? null]));
+export function encodeNames({ nextId, facts, placements = [], list, log }: NamesRecord): Uint8Array {
+  const changes = log && [log.first, log.events.map(eventFields)];
+  const fields = [nextId, facts.map(fieldsOf), grouped(placements), list ?? null, changes ?? null];
+  return encoder.encode(JSON.stringify(fields));
 }
 
-type RecordFields = [nextId: number, facts: Fields[], placements: Grouped[], list: NodeList | null];
+type RecordFields = [
+  nextId: number,
+  facts: Fields[],
+  placements: Grouped[],
+  list: NodeList | null,
+  /** Absent: of a former version. */
+  log?: LogFields | null,
+];
 
 /**
  * Records have no number of their format. Those of a later version of Leasehold don't begin with a number, or
@@ -60,13 +85,14 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
   try {
     const record = JSON.parse(decoder.decode(bytes)) as RecordFields;
     if (!Array.isArray(record)) throw ofLaterVersion();
-    const [nextId, facts, placements, list] = record;
-    if (record.length !== recordLength || !isCount(nextId)) throw ofLaterVersion();
+    const [nextId, facts, placements, list, log] = record;
+    if (record.length > recordLength || !isCount(nextId) || !isLog(log)) throw ofLaterVersion();
     return {
       nextId,
       facts: facts.map(factOf),
       placements: placements.flatMap(ungrouped),
       list: list ?? undefined,
+      ...(log && { log: { first: log[0], events: log[1].map(eventOf) } }),
     };
   } catch (cause) {
     if (cause instanceof LeaseholdError) throw cause;
@@ -74,7 +100,8 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
   }
 }
 
-const recordLength = 4;
+const recordLength = 5;
+const isLog = (log: unknown): boolean => (log ?? null) === null || (Array.isArray(log) && isCount(log[0]));
 /** How many fields the facts have: of what is gone, of a folder, of a file. */
 const factLengths = new Set([1, 4, 5, 6, 10, 11, 12]);
 
@@ -133,6 +160,34 @@ function factOf(fields: Fields): Fact {
   const content: Content = parts === undefined ? whole : { ...whole, parts: parts.map(partOf) };
   const entry = { kind: "file", content, version, modifiedMs, ...some(attributes) } as const;
   return [id, { id, parent, name, entry }];
+}
+
+function eventFields({
+  what,
+  path,
+  isFolder,
+  isEmpty,
+  version,
+  size,
+  from,
+  existed,
+}: NameEvent): EventFields {
+  const folder = !isFolder ? 0 : isEmpty === true ? 2 : 1;
+  if (from !== undefined)
+    return [what, path, folder, version ?? null, size ?? null, from, existed === true ? 1 : 0];
+  return version === undefined ? [what, path, folder] : [what, path, folder, version, size ?? null];
+}
+
+function eventOf([what, path, folder, version, size, from, existed]: EventFields): NameEvent {
+  return {
+    what,
+    path,
+    isFolder: folder > 0,
+    ...(folder === 2 && { isEmpty: true }),
+    ...(typeof version === "string" && { version }),
+    ...(typeof size === "number" && { size }),
+    ...(from !== undefined && { from, existed: existed === 1 }),
+  };
 }
 
 function partFields({ id, size, blockSize, checksum }: Part): PartFields {

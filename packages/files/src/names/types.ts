@@ -1,4 +1,5 @@
 /** Names of files: a path names a content, and each change of names happens whole or not at all. */
+import type { LogPage } from "./change-log.js";
 import type { Holder, NodeChange, NodeList } from "./nodes.js";
 
 /** The content that a name has. */
@@ -243,7 +244,17 @@ export type NamesOperation =
   /** The nodes that a content is on. */
   | { readonly kind: "placement"; readonly content: string }
   /** The list of nodes, and how many contents each has. */
-  | { readonly kind: "list" };
+  | { readonly kind: "list" }
+  /** Changes at a folder and in it, after that number of that cluster; null: none yet. */
+  | {
+      readonly kind: "changes";
+      readonly folder: string;
+      readonly after: number | null;
+      readonly feed: string;
+      readonly limit: number;
+    }
+  /** The number of the last change, as soon as there is one after that number, or after a while. */
+  | { readonly kind: "news"; readonly after: number };
 
 export interface NamesResult {
   /** What the path names; after a change, what it names now. Null: nothing. */
@@ -259,6 +270,11 @@ export interface NamesResult {
   readonly nodes?: readonly string[];
   readonly list?: NodeList;
   readonly counts?: Readonly<Record<string, number>>;
+  /** Changes that were asked for, and the cluster whose they are. */
+  readonly page?: LogPage;
+  readonly feed?: string;
+  /** The number of the last change. */
+  readonly last?: number;
   readonly unnamed?: readonly string[];
   /** A change: whether the name existed before. */
   readonly existed?: boolean;

@@ -86,6 +86,10 @@ const answerTimeoutMs = 2_000;
 /** The time for readers of a content that no path has any more, ms. */
 const graceMs = 60_000;
 const sweepPauseMs = 2_000;
+/** A snapshot of names costs as much as it saves. */
+const recordsMin = 2_000;
+/** A follower of changes may fall behind by as many. */
+const keptChanges = 10_000;
 const announcedMs = 15 * 60_000;
 
 /** Requests with blocks have a connection of their own, so that short requests do not wait behind them. */
@@ -223,6 +227,8 @@ function settingsOf(options: StartFilesOptions) {
     announcedMs,
     graceMs,
     sweepPauseMs,
+    recordsMin,
+    keptChanges,
     rebalanceBytesPerS: rateOf(options.rebalanceRate ?? rebalanceBytesPerSDefault),
     idleMs: parseDuration(options.idle ?? "1m", "idle"),
     scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),

@@ -1,5 +1,6 @@
-import { LeaseholdError, readBothClocks, type Lease } from "leasehold/common";
+import { LeaseholdError, Pauses, readBothClocks, type Lease } from "leasehold/common";
 import { Announced } from "../names/announced.js";
+import { ChangeLog, type NameEvent } from "../names/change-log.js";
 import { type Circumstances, Draft, factBytesMax, HalfMade, partsMax, Unsealed } from "../names/draft.js";
 import { noNodes, placementOf, stepTo } from "../names/nodes.js";
 import { decodeNames, encodeNames, extraBytes, type NamesRecord } from "../names/records.js";
@@ -20,7 +21,7 @@ import { checkPath, checkQuota, TenureOver } from "./failures.js";
 import { namesKey } from "./keys.js";
 import { noBytes } from "./messages.js";
 import type { Outcome, Serving } from "./serving.js";
-import { compareVersions, stampOf } from "./records.js";
+import { compareVersions, type Stamp, stampOf } from "./records.js";
 import type { NodeParts } from "./settings.js";
 import { Tenure } from "./tenure.js";
 
@@ -29,14 +30,13 @@ const waitingMax = 4_096;
 /** Changes in one record, and the bytes of a record from which on no other change is taken into it. */
 const changesPerRecord = 256;
 const recordBytes = 512 * 1024;
-/** The longest record: of these bytes and of the longest change. Below the limit of a block. */
-const recordBytesMax = 3 * 2 ** 20;
+/** The longest record: of these bytes and the longest change, or of the log. Below the limit of a block. */
+const recordBytesMax = 3.25 * 2 ** 20;
 /** Facts in one record of a snapshot, which has at most `recordBytes` and one fact. */
 const factsPerPiece = 1_000;
 /** Bytes of attributes in one page of a list, beyond which it ends. */
 const pageBytes = 512 * 1024;
-/** Records after which a snapshot begins, and its share of all names: it costs as much as it saves. */
-const recordsMin = 2_000;
+/** Records after which a snapshot begins, as a share of all names: it costs as much as it saves. */
 const recordsPerName = 0.1;
 /** The size of most names in a snapshot. */
 const bytesPerName = 256;
@@ -65,6 +65,11 @@ export class NamesPrimary implements Serving {
   readonly #announced: Announced;
   /** Contents that are being placed on another node: it does not collect them meanwhile. */
   readonly #moves: Announced;
+  readonly #log: ChangeLog;
+  readonly #pauses: Pauses;
+  /** Ends the waits for the next change. */
+  #changed = (): void => undefined;
+  #nextChange: Promise<void> | undefined;
   #tickets = 0;
   readonly #waiting: Waiting[] = [];
   #isDraining = false;
@@ -77,6 +82,8 @@ export class NamesPrimary implements Serving {
     this.#parts = parts;
     this.tenure = new Tenure(parts, lease, namesKey);
     const nowMs = (): number => parts.world.clock.monotonicMs();
+    this.#log = new ChangeLog(parts.settings.keptChanges);
+    this.#pauses = new Pauses(parts.world.timers);
     this.#announced = new Announced(nowMs, parts.settings.announcedMs);
     this.#moves = new Announced(nowMs, parts.settings.announcedMs);
   }
@@ -110,7 +117,7 @@ export class NamesPrimary implements Serving {
   async #found(): Promise<void> {
     const nodes = this.#parts.founders.map((node) => ({ ...node, zone: "", state: "serving" as const }));
     const list = { ...noNodes, version: 1, nodes };
-    await this.#write({ nextId: this.#state.nextId, facts: [], list });
+    await this.#write({ nextId: this.#state.nextId, facts: [], list }, []);
   }
 
   /** A few records at a time: the node's leases are renewed between them, and memory is for these only. */
@@ -120,7 +127,8 @@ export class NamesPrimary implements Serving {
       records[at] = (await this.tenure.copies.readHere(index))?.bytes ?? noBytes;
     });
     for (const bytes of records) {
-      const { nextId, facts, placements, list } = decodeNames(bytes);
+      const { nextId, facts, placements, list, log } = decodeNames(bytes);
+      this.#log.add(log);
       this.#state.replay(facts, placements, list);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
     }
@@ -130,6 +138,7 @@ export class NamesPrimary implements Serving {
     this.tenure.use();
     checkOperation(operation);
     try {
+      if (operation.kind === "news") await this.#news(operation.after);
       const result =
         operation.kind === "commit"
           ? await this.#commit(operation.change, timeoutMs)
@@ -187,7 +196,30 @@ export class NamesPrimary implements Serving {
         return { nodes: this.#state.placementOf(operation.content) };
       case "list":
         return this.#list();
+      case "changes":
+        return this.#changes(operation);
+      case "news":
+        return { last: this.#log.last };
     }
+  }
+
+  /** @throws LeaseholdError `CURSOR_GONE` */
+  #changes({ folder, after, feed: given, limit }: NamesOperation & { kind: "changes" }): NamesResult {
+    const feed = feedOf(this.#parts.founders.map(({ disk }) => disk));
+    if (after === null) return { feed, page: { events: [], last: this.#log.last, isMore: false } };
+    const page = given === feed ? this.#log.after(after, folder, limit) : undefined;
+    if (page !== undefined) return { feed, page };
+    throw new LeaseholdError(
+      "CURSOR_GONE",
+      given === feed ? "not all changes after the cursor are kept" : "the cursor is another cluster's",
+    );
+  }
+
+  /** Waits for a change after that one, not as long as the one who asks waits for the answer. */
+  async #news(after: number): Promise<void> {
+    if (after < this.#log.last || this.tenure.isOver) return;
+    this.#nextChange ??= new Promise((resolve) => (this.#changed = resolve));
+    await this.#pauses.within(this.#nextChange, this.#parts.settings.answerTimeoutMs / 2);
   }
 
   #contents({ node, after, limit }: NamesOperation & { kind: "contents" }): NamesResult {
@@ -299,7 +331,7 @@ export class NamesPrimary implements Serving {
       while (decided < batch.length && draft.bytes < recordBytes)
         answers.push(this.#decide(draft, named, batch[decided++]!, hasRoom));
       for (const waiting of batch.splice(decided).toReversed()) this.#waiting.unshift(waiting);
-      if (!draft.isEmpty) await this.#write(draft.record());
+      if (!draft.isEmpty) await this.#write(draft.record(), draft.events);
       // Until here the announcement, and from here the name, protects the content from collection.
       for (const content of named) for (const each of [this.#announced, this.#moves]) each.remove(content);
     } catch (error) {
@@ -352,19 +384,25 @@ export class NamesPrimary implements Serving {
     return { version, nowMs, mayName, mayPlace, keepers: this.#parts.nodes };
   }
 
-  async #write(record: NamesRecord): Promise<void> {
-    const bytes = encodeNames(record);
+  async #write(record: NamesRecord, events: readonly NameEvent[]): Promise<void> {
+    const log = this.#log.part(events);
+    const bytes = encodeNames({ ...record, log });
     if (bytes.length > recordBytesMax) throw new Error(`a record of names has ${bytes.length} bytes`);
     const { tenure } = this;
     await tenure.setBlock(this.#nextRecord, tenure.nextStamp(0), bytes, false, tenure.operationTime());
     this.#nextRecord += 1;
     this.#records += 1;
     this.#state.apply(record.facts, record.placements, record.list);
+    this.#log.add(log);
+    if (events.length === 0) return;
+    this.#nextChange = undefined;
+    this.#changed();
   }
 
   /** Not on a disk that it would fill: removals need the rest. */
   async #mustSnapshot(): Promise<boolean> {
     const { size, extraBytes: more } = this.#state;
+    const { recordsMin } = this.#parts.settings;
     if (this.tenure.isOver || this.#records <= Math.max(recordsMin, size * recordsPerName)) return false;
     return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName + more);
   }
@@ -374,7 +412,7 @@ export class NamesPrimary implements Serving {
     this.#records = 0;
     const { tenure } = this;
     const names = this.#state.all()[Symbol.iterator]();
-    let floor: ReturnType<Tenure["nextStamp"]> | undefined;
+    const floor = await this.#writePiece({ nextId: this.#state.nextId, facts: [], log: this.#log.whole() });
     for (let isLast = false; !isLast;) {
       const facts: Fact[] = [];
       for (let size = 0; facts.length < factsPerPiece && size < recordBytes && !isLast;) {
@@ -385,17 +423,27 @@ export class NamesPrimary implements Serving {
           size += factBytesMax(next.value.name, next.value.entry);
         }
       }
-      const bytes = encodeNames(this.#state.recordOf(facts));
-      const stamp = tenure.nextStamp(0);
-      floor ??= stamp;
-      await tenure.setBlock(this.#nextRecord, stamp, bytes, false, tenure.operationTime());
-      this.#nextRecord += 1;
+      await this.#writePiece({ ...this.#state.recordOf(facts), log: this.#log.part([]) });
       if (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, changesPerRecord));
       if (tenure.isOver) throw new TenureOver();
     }
     const { blockSize } = this.#parts.settings;
-    await tenure.setHeader({ exists: true, size: 0, blockSize, floor: floor! }, tenure.operationTime());
+    await tenure.setHeader({ exists: true, size: 0, blockSize, floor }, tenure.operationTime());
   }
+
+  /** Writes a record of a snapshot. */
+  async #writePiece(record: NamesRecord): Promise<Stamp> {
+    const { tenure } = this;
+    const stamp = tenure.nextStamp(0);
+    await tenure.setBlock(this.#nextRecord, stamp, encodeNames(record), false, tenure.operationTime());
+    this.#nextRecord += 1;
+    return stamp;
+  }
+}
+
+/** The name of a cluster's changes: its first disks are those of no other. */
+function feedOf(disks: readonly string[]): string {
+  return (disks.toSorted()[0] ?? "").replaceAll("-", "").slice(0, 8);
 }
 
 /** Lists tell no parts: there may be thousands of each. */
@@ -424,6 +472,7 @@ const refusals: ReadonlySet<string> = new Set([
   "FILE_EXISTS",
   "FILE_CHANGED",
   "QUOTA_EXCEEDED",
+  "CURSOR_GONE",
 ]);
 const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
 

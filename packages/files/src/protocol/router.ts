@@ -232,6 +232,11 @@ export class Router {
       const isTimeout = isLeaseholdError(error, "TIMEOUT");
       if (isTimeout || isLeaseholdError(error, "UNREACHABLE")) this.#hints.delete(path);
       if (isLeaseholdError(error, "UNREACHABLE")) return undefined;
+      // The node is stopping. A change may have been begun before that.
+      if (isLeaseholdError(error, "CLOSED") && !changes(operation)) {
+        this.#hints.delete(path);
+        return undefined;
+      }
       if (!isTimeout || !changes(operation)) throw error;
       throw new FileUncertainError(`the primary of ${path}, ${node}, has not answered`, false, {
         cause: error,
@@ -338,6 +343,8 @@ const reading: ReadonlySet<OperationAny["kind"]> = new Set<OperationAny["kind"]>
   "contents",
   "placement",
   "list",
+  "changes",
+  "news",
   "complete",
 ]);
 const changes = ({ kind }: OperationAny): boolean => !reading.has(kind);

@@ -48,6 +48,10 @@ export interface FilesSettings {
   readonly graceMs: number;
   /** Bytes of contents that a node fetches per second to fill its disk, or because they are placed anew. */
   readonly rebalanceBytesPerS: number;
+  /** Records of names after which a snapshot of them begins, if there are few names. */
+  readonly recordsMin: number;
+  /** The last changes of names that are kept for those who follow them. */
+  readonly keptChanges: number;
   /** The pause between two pages of contents that are compared with their names, ms. */
   readonly sweepPauseMs: number;
 }

@@ -26,6 +26,8 @@ import { FilesNode, type FilesNodeOptions } from "../protocol/files-node.js";
 import { type Answered, type Answerer, type Asks, type Kind, noBytes } from "../protocol/messages.js";
 import { livePrefix } from "../protocol/keys.js";
 import type {
+  ChangeBatch,
+  ChangesOptions,
   ChildrenOptions,
   CopyOptions,
   Entry,
@@ -54,6 +56,7 @@ import type {
 } from "../types.js";
 import { FileUncertainError } from "../uncertain.js";
 import { NamedFile } from "./named-file.js";
+import { Feed } from "./feed.js";
 import { Listing } from "./listing.js";
 import { fileIn, liveVersion, NamesClient, type Wish } from "./names-client.js";
 
@@ -71,12 +74,14 @@ export class NamedFiles implements Files, Answerer {
   readonly #sweeper: Sweeper;
   readonly #listing: Listing;
   #uploads = 0;
+  readonly #feed: Feed;
 
   constructor(options: FilesNodeOptions) {
     this.#options = options;
     const objects = new FilesNode(options);
     this.objects = objects;
     this.#names = new NamesClient(objects.router);
+    this.#feed = new Feed((operation, signal) => this.#names.ask(operation, signal));
     this.#sweeper = new Sweeper(
       {
         parts: objects.parts,
@@ -308,6 +313,11 @@ export class NamedFiles implements Files, Answerer {
     return next === undefined ? { entries } : { entries, next };
   }
 
+  changes(folder: string, options: ChangesOptions = {}): AsyncIterable<ChangeBatch> {
+    if (folder !== "") checkPath(folder);
+    return this.#feed.follow(folder, options);
+  }
+
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
     checkPath(path);
     const { ifVersion = null, recursive = false, pruneIn, signal } = options;
@@ -396,6 +406,7 @@ export class NamedFiles implements Files, Answerer {
   }
 
   async close(): Promise<void> {
+    this.#feed.close();
     await Promise.all([this.#listing.close(), this.#sweeper.close(), this.objects.close()]);
   }
 

@@ -1,5 +1,7 @@
 import { LeaseholdError } from "leasehold/common";
 import type {
+  ChangeBatch,
+  ChangesOptions,
   ChildrenOptions,
   ComposeOptions,
   CopyOptions,
@@ -53,7 +55,7 @@ export class GuardedFiles implements Files {
   }
 
   async stat(path: string, options?: FileCallOptions): Promise<FileStat> {
-    this.#mustRead(path);
+    this.mustRead(path);
     return this.#files.stat(path, options);
   }
 
@@ -75,7 +77,7 @@ export class GuardedFiles implements Files {
     files: readonly (readonly [name: string, version: string])[],
     options?: ComposeOptions,
   ): Promise<FileStat> {
-    this.#mustRead(folder);
+    this.mustRead(folder);
     this.mustWrite(path, folder);
     return this.#files.compose(path, id, folder, files, options);
   }
@@ -96,6 +98,12 @@ export class GuardedFiles implements Files {
     return { entries: entries.filter((entry) => this.#isSeen(entry)), ...more };
   }
 
+  /** A user follows what it may read whole: then nothing of others is told. */
+  changes(folder: string, options?: ChangesOptions): AsyncIterable<ChangeBatch> {
+    this.mustRead(folder);
+    return this.#files.changes(folder, options);
+  }
+
   async remove(path: string, options?: RemoveOptions): Promise<void> {
     this.#mustReplace(path);
     if (options?.pruneIn !== undefined) this.mustWrite(options.pruneIn);
@@ -108,14 +116,14 @@ export class GuardedFiles implements Files {
   }
 
   async rename(from: string, to: string, options?: MoveOptions): Promise<boolean> {
-    this.#mustRead(from);
+    this.mustRead(from);
     this.#mustReplace(from);
     this.#mustReplace(to);
     return this.#files.rename(from, to, options);
   }
 
   async copy(from: string, to: string, options?: CopyOptions): Promise<boolean> {
-    this.#mustRead(from);
+    this.mustRead(from);
     this.#mustReplace(to);
     return this.#files.copy(from, to, options);
   }
@@ -153,7 +161,8 @@ export class GuardedFiles implements Files {
     if (!this.#rights.mayReplace(path)) throw denied(`the user may not replace ${JSON.stringify(path)}`);
   }
 
-  #mustRead(path: string): void {
+  /** @throws LeaseholdError `FILE_NOT_FOUND` */
+  mustRead(path: string): void {
     if (!this.#rights.mayRead(path)) throw missing(path);
   }
 

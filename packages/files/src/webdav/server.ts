@@ -8,6 +8,7 @@ import { GuardedFiles } from "../users/guarded-files.js";
 import { Rights } from "../users/rights.js";
 import type { Users } from "../users/users.js";
 import { FilesTree } from "./files-tree.js";
+import { follow, wantsEvents } from "./follow.js";
 import { leaseLocks } from "./lease-locks.js";
 import {
   checkHost,
@@ -28,6 +29,8 @@ import { dav, openRoot } from "./xml.js";
 export const processingHeader = "leasehold-processing";
 /** The pause between two of them, ms. */
 const processingMs = 2_000;
+/** Clients that follow changes. They count beside other requests, as they stay. */
+const followersMax = 256;
 /** Methods whose duration grows with the files, while nothing is sent. */
 const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
 /** The prefix of the leases that are WebDAV's locks. */
@@ -44,7 +47,8 @@ export type WebdavServer = FrontServer;
 
 /**
  * Serves a node's files by WebDAV, classes 1 and 2 (RFC 4918), for `rclone`, `cadaver`, `davfs2` and file
- * managers. `GET` of the root returns {@link Files.status} as JSON.
+ * managers. `GET` of the root returns {@link Files.status} as JSON, and `GET` of a folder that accepts
+ * server-sent events its {@link Files.changes}.
  *
  * @param leases leases for the locks, which all nodes' servers share.
  * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
@@ -82,6 +86,7 @@ class Front {
   readonly #expected: Buffer | undefined;
   readonly #events: EventLog<LogEvents>;
   #underWay = 0;
+  #followers = 0;
 
   constructor(options: WebdavOptions, files: Files, locks: Locks) {
     this.#options = options;
@@ -93,7 +98,9 @@ class Front {
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#underWay += 1;
+    const isFollower = wantsEvents(request);
+    if (isFollower) this.#followers += 1;
+    else this.#underWay += 1;
     const { socket } = request;
     let caller: Caller | undefined;
     // The end of an upload, and changes that seal many files, are silent for long.
@@ -106,7 +113,8 @@ class Front {
     // Errors after a client has disconnected are ignored; its response is cut off.
     response.on("error", () => undefined);
     try {
-      if (this.#underWay > requestsMax) throw new Refusal(503, "the node has reached its limit of requests");
+      if (isFollower ? this.#followers > followersMax : this.#underWay > requestsMax)
+        throw new Refusal(503, "the node has reached its limit of requests");
       if (this.#expected === undefined && this.#options.users === undefined)
         checkHost(request, this.#options);
       caller = await this.#callerOf(request);
@@ -115,7 +123,8 @@ class Front {
       this.#audit(request, error, caller);
       this.#refuse(request, response, error);
     } finally {
-      this.#underWay -= 1;
+      if (isFollower) this.#followers -= 1;
+      else this.#underWay -= 1;
       clearInterval(telling);
       socket.setTimeout(idleMs);
     }
@@ -130,6 +139,15 @@ class Front {
       const [address, subject] = [addressOf(request), subjectOf(change)];
       const text = `${by} at ${address} changes the nodes: ${change.what} ${subject}`;
       this.#events.log("nodes-changed", text, { change: change.what, subject, by, address });
+      return;
+    }
+    if (wantsEvents(request)) {
+      const mayFollow = async (): Promise<Files> => {
+        const files = new GuardedFiles(this.#files, (await this.#callerOf(request)).rights);
+        files.mustRead(path);
+        return files;
+      };
+      await follow(await mayFollow(), path, request, response, mayFollow);
       return;
     }
     const method = methods[request.method ?? ""];
@@ -234,6 +252,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_NOT_FOUND: 404,
   FILE_EXISTS: 412,
   FILE_CHANGED: 412,
+  CURSOR_GONE: 410,
   INVALID_PATH: 400,
   STORE_FULL: 507,
   QUOTA_EXCEEDED: 507,

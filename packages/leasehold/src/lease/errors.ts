@@ -49,6 +49,7 @@ export const errorCodes = {
   FILE_EXISTS: "The file exists, and the call creates files only.",
   FILE_CHANGED: "The file's version is not the one that the call expects.",
   QUOTA_EXCEEDED: "The change would bring more into a folder than its quota allows.",
+  CURSOR_GONE: "The changes after the cursor are no longer kept, or it is another cluster's.",
   FILE_UNCERTAIN: "The write may or may not have taken effect: no majority confirmed it in time.",
   FILE_DAMAGED:
     "A block of the file cannot be read at any reachable node that should have it; the rest of the file isn't served either.",

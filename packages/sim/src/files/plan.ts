@@ -37,6 +37,11 @@ export interface FilesPlan {
   readonly wipeBehindEveryMs: number;
   /** The mean time between changes of the list of nodes, in runs of names. */
   readonly nodesEveryMs: number;
+  /** Programs that follow the changes of names. */
+  readonly followers: number;
+  readonly keptChanges: number;
+  /** Records of names before a snapshot. */
+  readonly recordsMin: number;
   /** The time of the last fault. */
   readonly stableFromMs: number;
 }
@@ -77,6 +82,9 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
     wipeEveryMs: wipes ? 2_500 : Infinity,
     wipeBehindEveryMs: wipes && new SimRandom(seed + lateStream).chance(0.5) ? 1_500 : Infinity,
     nodesEveryMs: Infinity,
+    followers: 0,
+    keptChanges: 10_000,
+    recordsMin: 2_000,
     stableFromMs: 8_000,
   };
 }
@@ -92,6 +100,7 @@ export const filesFeatures = new Features({
   rot: less({ rotEveryMs: Infinity }),
   "full-disks": less({ fullEveryMs: Infinity }),
   wipes: less({ wipeEveryMs: Infinity, wipeBehindEveryMs: Infinity }),
+  followers: less({ followers: 0, recordsMin: 2_000 }),
   "node-changes": less({ spares: 0, nodesEveryMs: Infinity }),
   loss: less({ lossRate: 0 }),
   duplicates: less({ duplicateRate: 0 }),
@@ -126,5 +135,10 @@ export const filesCounters = () => ({
 
 export type FilesCounters = ReturnType<typeof filesCounters>;
 
-/** `linearizability`: of each file. `agreement`: in the end all copies are the same. `progress`: then all is served. */
-export type FilesInvariant = "linearizability" | "agreement" | "progress";
+/**
+ * - `linearizability`: of each file
+ * - `agreement`: in the end all copies are the same
+ * - `progress`: then all is served
+ * - `changes`: followers see each acknowledged change once, in the order in which they were made
+ */
+export type FilesInvariant = "linearizability" | "agreement" | "progress" | "changes";

@@ -168,6 +168,8 @@ export class FilesWorld {
         rebalanceBytesPerS: 1e5,
         graceMs: 500,
         sweepPauseMs: 100,
+        recordsMin: plan.recordsMin,
+        keptChanges: plan.keptChanges,
       },
     };
     machine.named = this.#isNamed ? new NamedFiles(options) : undefined;

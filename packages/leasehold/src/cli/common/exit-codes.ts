@@ -119,6 +119,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   FILE_EXISTS: "conflict",
   FILE_CHANGED: "conflict",
   QUOTA_EXCEEDED: "refused",
+  CURSOR_GONE: "refused",
   FILE_UNCERTAIN: "unavailable",
   FILE_DAMAGED: "unavailable",
   DISK_FAILED: "unexpected",

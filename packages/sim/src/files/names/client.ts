@@ -6,6 +6,7 @@ import type { NamedFiles } from "@leasehold/files/inner/tree/named-files.js";
 import { blockSize, type FilesWorld, type Machine } from "../world.js";
 import { snapshotIn } from "./history.js";
 import type { NamesCall, NamesOperations, NamesOutput } from "./history.js";
+import type { Acknowledged } from "./judge-changes.js";
 import type { NamesCounters } from "./plan.js";
 
 /** Few names, so that clients meet: files and folders that may take each other's place. */
@@ -22,10 +23,20 @@ export class NamesClient {
   readonly #operations: NamesOperations;
   readonly #name: string;
   readonly #handles = new Map<string, ReplicatedFile>();
+  readonly #acknowledged: Acknowledged[];
   #handlesOf: NamedFiles | undefined;
+  /** The version that the last put has made. */
+  #version: string | undefined;
   #texts = 0;
 
-  constructor(world: FilesWorld, counters: NamesCounters, operations: NamesOperations, name: string) {
+  constructor(
+    world: FilesWorld,
+    counters: NamesCounters,
+    operations: NamesOperations,
+    acknowledged: Acknowledged[],
+    name: string,
+  ) {
+    this.#acknowledged = acknowledged;
     this.#world = world;
     this.#counters = counters;
     this.#operations = operations;
@@ -47,6 +58,7 @@ export class NamesClient {
     const calledAt = this.#world.nowMs;
     const { life, named } = machine;
     this.#world.log(`${this.#name} at ${machine.id}: ${JSON.stringify(call)}`);
+    this.#version = undefined;
     const breaks = call.kind === "put" && this.#world.random.chance(0.15);
     const done = this.#settled(named!, call, breaks);
     const outcome = await Promise.race([done, this.#died(machine, life)]);
@@ -67,6 +79,7 @@ export class NamesClient {
       return false;
     }
     this.#operations.push({ input: call, output: outcome as NamesOutput, calledAt, returnedAt });
+    if (outcome === "done") this.#acknowledged.push({ call, version: this.#version, calledAt, returnedAt });
     return true;
   }
 
@@ -138,7 +151,9 @@ export class NamesClient {
   async #outputOf(files: NamedFiles, call: NamesCall, breaks: boolean): Promise<NamesOutput> {
     switch (call.kind) {
       case "put":
-        await files.put(call.path, this.#upload(call.text, breaks), { ifMissing: call.ifMissing });
+        this.#version = (
+          await files.put(call.path, this.#upload(call.text, breaks), { ifMissing: call.ifMissing })
+        ).version;
         return "done";
       case "read":
         return { text: await this.#read(files, call.path) };

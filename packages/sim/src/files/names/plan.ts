@@ -16,6 +16,9 @@ export const namesCounters = () => ({
   brokenOff: 0,
   stalled: 0,
   collected: 0,
+  followed: 0,
+  resumed: 0,
+  gone: 0,
 });
 
 export type NamesCounters = ReturnType<typeof namesCounters>;

@@ -6,6 +6,8 @@ import { drawFilesPlan, filesFeatures, type FilesInvariant, type FilesPlan } fro
 import type { FilesSimOptions } from "../run.js";
 import { FilesWorld, type Machine } from "../world.js";
 import { NamesClient } from "./client.js";
+import { Follower } from "./follower.js";
+import { type Acknowledged, judgeChanges } from "./judge-changes.js";
 import { judgeNames, type NamesOperations } from "./history.js";
 import { type NamesCounters, namesCounters } from "./plan.js";
 
@@ -14,10 +16,15 @@ export type NamesBatch = Batch<NamesSimResult>;
 
 /** Time for nodes to join, and for names to be served. */
 const beginMs = 1_500;
+/** Time for followers to begin before the first change, of those that are to see all. */
+const openMs = 500;
 /** Time for what was affected to be served and complete again. */
 const settleMs = 5_000;
 /** Time for the last calls, for copies to be complete, and for garbage to be collected. */
 const lastMs = 16_000;
+
+/** The stream of draws for followers, which came later: others stay as they are. */
+const followStream = 2 ** 49;
 
 /** One run of files by path: names and contents, with several writers of each path. */
 export async function simulateNames(options: FilesSimOptions): Promise<NamesSimResult> {
@@ -30,8 +37,14 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
     wipeBehindEveryMs: Infinity,
     ...(random.chance(0.5) && { spares: 2, nodesEveryMs: random.pick([150, 500]) }),
   };
+  const following = new SimRandom(seed + followStream);
+  const followed = {
+    followers: following.below(3),
+    keptChanges: following.chance(0.3) ? 20 : 10_000,
+    recordsMin: following.pick([10, 40, 2_000]),
+  };
   const plan = filesFeatures.without(
-    { ...drawn, thinkMs: Math.max(60, 2 * drawn.thinkMs), ...changed },
+    { ...drawn, ...followed, thinkMs: Math.max(60, 2 * drawn.thinkMs), ...changed },
     without,
   );
   const counters = namesCounters();
@@ -40,11 +53,17 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
   world.begin();
   await world.cluster.advance(beginMs);
   const operations: NamesOperations = [];
+  const acknowledged: Acknowledged[] = [];
+  const followers = Array.from({ length: plan.followers }, () => new Follower(world, counters, following));
+  for (const follower of followers) void follower.open(world.machines[0]!);
+  if (followers.length > 0) await world.cluster.advance(openMs);
   for (let index = 0; index < plan.clients; index += 1)
-    new NamesClient(world, counters, operations, "abcdefgh"[index]!).begin();
+    new NamesClient(world, counters, operations, acknowledged, "abcdefgh"[index]!).begin();
+  for (const follower of followers) follower.begin();
   new FilesHazards(world).begin();
   await world.cluster.advance(plan.stableFromMs + settleMs);
-  const last = finish(world, counters, operations).catch((error: unknown) =>
+  const told: Told = { followers, acknowledged };
+  const last = finish(world, counters, operations, told).catch((error: unknown) =>
     world.report("progress", `what is served in the end fails: ${String(error)}`),
   );
   await world.cluster.advance(lastMs);
@@ -62,13 +81,20 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
   return { seed, plan, where: `${plan.nodes} nodes`, violation, traceHash: hash.digest(), counters };
 }
 
+/** Followers, and the changes that they should have seen. */
+interface Told {
+  readonly followers: readonly Follower[];
+  readonly acknowledged: Acknowledged[];
+}
+
 /** In the end each file is read, each disk has all contents, and none has another. */
 async function finish(
   world: FilesWorld,
   counters: NamesCounters,
   operations: NamesOperations,
+  { followers, acknowledged }: Told,
 ): Promise<void> {
-  const client = new NamesClient(world, counters, operations, "z");
+  const client = new NamesClient(world, counters, operations, acknowledged, "z");
   let isDone = false;
   world.after(lastMs - 1_000, () => {
     if (!isDone) world.report("progress", "not all files are served in the end");
@@ -85,6 +111,15 @@ async function finish(
   const reading = world.machines.filter(({ isUp }) => isUp);
   for (const [index, { path }] of files.entries())
     await untilDone(() => client.perform(reading[index % reading.length]!, { kind: "read", path }));
+  if (followers.length > 0) {
+    const now = new Follower(world, counters, world.random);
+    await now.open(world.machines[0]!);
+    for (const follower of followers) await follower.end(world.machines[0]!, now.cursor!);
+    const uncertain = operations.filter(({ output }) => output === undefined).map(({ input }) => input);
+    const parts = followers.map((follower) => follower.parts);
+    const wrong = judgeChanges(parts, acknowledged, uncertain, files);
+    if (wrong !== undefined) world.report("changes", wrong);
+  }
   isDone = true;
   // The longest announcement, the grace of contents, and a few passes.
   await new Promise<void>((resolve) => world.after(world.plan.spares > 0 ? 8_000 : 4_500, resolve));

@@ -1,0 +1,147 @@
+/**
+ * The last changes of names in their order, for followers. A change of names appends what it has done, in its
+ * own record of the journal; a snapshot begins with all that is kept. So each primary has the same changes
+ * with the same numbers.
+ */
+
+/** What has happened to a name. A folder stands for everything in it. */
+export type NameEventKind = "created" | "replaced" | "renamed" | "removed" | "touched";
+
+export interface NameEvent {
+  readonly what: NameEventKind;
+  readonly path: string;
+  readonly isFolder: boolean;
+  /** A folder that was made with nothing in it. */
+  readonly isEmpty?: boolean | undefined;
+  /** Of a file whose content never changes, after the change. */
+  readonly version?: string | undefined;
+  readonly size?: number | undefined;
+  /** The former path of what was renamed. */
+  readonly from?: string | undefined;
+  /** Something that was at the path before a rename is gone. */
+  readonly existed?: boolean | undefined;
+}
+
+/** Changes with ascending numbers, as a record has them. */
+export interface LogPart {
+  /** The number of the first one, or of the next if there are none. */
+  readonly first: number;
+  readonly events: readonly NameEvent[];
+}
+
+export interface LogPage {
+  readonly events: readonly (readonly [number: number, event: NameEvent])[];
+  /** The number of the last change that was looked at. */
+  readonly last: number;
+  readonly isMore: boolean;
+}
+
+/** The size of the changes that are kept, by {@link sizeOf}: at least a third of theirs in a record. */
+const keptSizeMax = 2 ** 20;
+
+export class ChangeLog {
+  #next = 1;
+  #kept: NameEvent[] = [];
+  #size = 0;
+  readonly #keptMax: number;
+
+  /** @param most changes that are kept */
+  constructor(most: number) {
+    this.#keptMax = most;
+  }
+
+  /** The number of the last change; 0: there was none. */
+  get last(): number {
+    return this.#next - 1;
+  }
+
+  /** These changes as the next ones. */
+  part(events: readonly NameEvent[]): LogPart {
+    return { first: this.#next, events };
+  }
+
+  /** Everything that is kept. */
+  whole(): LogPart {
+    return { first: this.#next - this.#kept.length, events: this.#kept.slice() };
+  }
+
+  /**
+   * Adds the changes of a record to those of the records before it.
+   *
+   * @param part undefined: of a version that recorded no changes, so that nobody can go on beyond it
+   */
+  add(part: LogPart | undefined): void {
+    if (part === undefined) {
+      this.#beginAt(this.#next + 1);
+      return;
+    }
+    if (part.first > this.#next) this.#beginAt(part.first);
+    for (const event of part.events.slice(this.#next - part.first)) {
+      this.#kept.push(event);
+      this.#size += sizeOf(event);
+      this.#next += 1;
+    }
+    let gone = Math.max(0, this.#kept.length - this.#keptMax);
+    for (const event of this.#kept.slice(0, gone)) this.#size -= sizeOf(event);
+    while (this.#size > keptSizeMax) this.#size -= sizeOf(this.#kept[gone++]!);
+    if (gone > 0) this.#kept.splice(0, gone);
+  }
+
+  /**
+   * Changes after that number, at a folder and in it.
+   *
+   * @returns undefined if not all of them are kept, or the number is none that was given
+   */
+  after(number: number, folder: string, limit: number): LogPage | undefined {
+    const first = this.#next - this.#kept.length;
+    if (!Number.isSafeInteger(number) || number < first - 1 || number > this.last) return undefined;
+    const events: (readonly [number, NameEvent])[] = [];
+    for (let at = number + 1; at < this.#next; at += 1) {
+      const event = seenFrom(this.#kept[at - first]!, folder);
+      if (event === undefined) continue;
+      if (events.length === limit) return { events, last: at - 1, isMore: true };
+      events.push([at, event]);
+    }
+    return { events, last: this.last, isMore: false };
+  }
+
+  #beginAt(number: number): void {
+    this.#next = number;
+    this.#kept = [];
+    this.#size = 0;
+  }
+}
+
+/** The change as a follower of that folder sees it; undefined if it concerns others. */
+export function seenFrom(event: NameEvent, folder: string): NameEvent | undefined {
+  const { what, path, from, isFolder, existed = false, version, size } = event;
+  if (what !== "renamed" || from === undefined) return concerning(event, folder);
+  const [left, came] = [isWithin(from, folder), isWithin(path, folder)];
+  if (left && came) return event;
+  const gone = concerning({ what: "removed", path: from, isFolder }, folder);
+  if (gone !== undefined) return gone;
+  return concerning({ what: existed ? "replaced" : "created", path, isFolder, version, size }, folder);
+}
+
+/** The followed folder may come and go with one above it. */
+function concerning(event: NameEvent, folder: string): NameEvent | undefined {
+  const { what, path, isFolder, isEmpty = false } = event;
+  if (isWithin(path, folder)) return event;
+  if (what === "touched" || isEmpty || !isWithin(folder, path)) return undefined;
+  if (isFolder) return { what, path: folder, isFolder };
+  return what === "replaced" ? { what: "removed", path: folder, isFolder: true } : undefined;
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return folder === "" || path === folder || path.startsWith(`${folder}/`);
+}
+
+/** The approximate length of a change in a record. */
+function sizeOf({ path, from = "" }: NameEvent): number {
+  return path.length + from.length + 60;
+}
+
+/** The upper bound of the length of a change in a record. */
+export function eventBytesMax(event: NameEvent): number {
+  return 3 * sizeOf(event);
+}

@@ -1,0 +1,58 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LeaseholdError } from "leasehold/common";
+import type { FileChange, Files } from "../types.js";
+
+/** The pause between two comments that show a client, and a proxy, that the connection is alive, ms. */
+const aliveMs = 15_000;
+
+/** Whether the request is for events. */
+export function wantsEvents({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && /\btext\/event-stream\b/i.test(headers.accept ?? "");
+}
+
+/**
+ * Sends the changes of a folder as server-sent events, each with its cursor as its id; an id without an event
+ * moves the cursor. A client that comes back with `Last-Event-ID` goes on there.
+ *
+ * @param stillMay rejects when the user may not read the folder any more
+ */
+export async function follow(
+  files: Files,
+  folder: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  stillMay: () => Promise<unknown>,
+): Promise<void> {
+  const gone = new AbortController();
+  const { signal } = gone;
+  response.on("close", () => gone.abort());
+  const given = request.headers["last-event-id"];
+  const after = typeof given === "string" && given !== "" ? given : undefined;
+  const alive = setInterval(() => {
+    stillMay().catch(() => response.destroy());
+    if (response.headersSent && !response.writableNeedDrain) response.write(":\n\n");
+  }, aliveMs);
+  try {
+    // The first batch comes at once; a cursor that cannot be resumed is refused before anything is sent.
+    for await (const { changes, cursor } of files.changes(folder, { after, signal })) {
+      await stillMay();
+      if (!response.headersSent)
+        response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+      const events = changes.length === 0 ? `id: ${cursor}\n\n` : changes.map(eventOf).join("");
+      // A client that reads slowly is not read ahead for.
+      if (!response.write(events)) await once(response, "drain", { signal });
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!response.headersSent) throw error;
+    const code = error instanceof LeaseholdError ? error.code : "UNEXPECTED";
+    response.end(`event: failed\ndata: ${JSON.stringify({ code })}\n\n`);
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+function eventOf({ cursor, ...change }: FileChange): string {
+  return `id: ${cursor}\ndata: ${JSON.stringify(change)}\n\n`;
+}
