@@ -151,6 +151,14 @@ export const projects = [
   // What a maintainer runs, in a copy of the repository that is packed again and again.
   { ...inTurn, name: "release", include: ["test/release/*.test.ts"], testTimeout: 400_000 },
   // Replicated files as real processes, and clients of WebDAV that others have written.
+  // A fresh Debian in a directory, which is installed.
+  {
+    ...inTurn,
+    name: "deploy",
+    include: ["test/deploy/*.test.ts"],
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
+  },
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {
     // Servers of the core as real processes, beside real ones of etcd.

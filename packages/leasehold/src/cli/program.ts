@@ -83,6 +83,7 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
   await addPackageCommands(program, finish, words);
   program.commandsGroup("Other:");
   addCheck(program, finish);
+  addHealth(program, finish);
   addCompletion(program, finish);
   addTopics(program);
   program.addHelpText(
@@ -261,6 +262,19 @@ function addCheck(program: Command, finish: Finish): void {
 
 function collected(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
+}
+
+function addHealth(program: Command, finish: Finish): void {
+  program
+    .command("health")
+    .description("ask a server on this machine how it is, for health checks of containers")
+    .argument("[host:port]", "its --metrics-address", "127.0.0.1:9464")
+    .option("--ready", "whether it is ready, instead of whether it is alive")
+    .addHelpText("after", examples("leasehold health", "leasehold health --ready 127.0.0.1:9465"))
+    .action(async (address: string, _options: unknown, command: Command) => {
+      const { health } = await import("./commands/health.js");
+      finish(await health(address, command.optsWithGlobals()));
+    });
 }
 
 function collectMembers(text: string, before: readonly string[] = []): readonly string[] {
