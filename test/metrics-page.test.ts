@@ -15,7 +15,8 @@ with \`--metrics-address 127.0.0.1:9464\`, \`up\` and \`files up\` with \`--metr
 
 \`/livez\` is 200 as long as the process answers, and \`/readyz\` (also \`/healthz\`) as long as its member has a vote; else
 503 and why. Restart a process only for \`/livez\`: a member that recovers would begin its wait again.
-\`/readyz?verbose\` lists every check.
+\`/readyz?verbose\` lists every check. A node of files is ready when its disk works, it has joined, and a majority of the
+nodes that keep the names answers.
 
 No label is the name of a resource, and a metric has at most 200 series. In OpenMetrics, buckets have the name of a
 recent resource as an exemplar.

@@ -6,7 +6,6 @@ import { startFiles } from "../node/start.js";
 import { serveS3 } from "../s3/server.js";
 import { filesCatalogue } from "../metrics/catalogue.js";
 import { FilesMetrics } from "../metrics/files-metrics.js";
-import type { Files } from "../types.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
 import { eventLog } from "../logs/log-events.js";
@@ -24,6 +23,7 @@ import {
   toJson,
   printLine,
 } from "leasehold/cli";
+import { type DiskFault, type NodeCheck, nodeChecks } from "./node-checks.js";
 import { localFilesPort } from "./nodes.js";
 import type { FilesOptions } from "./settings.js";
 
@@ -119,6 +119,11 @@ async function serveBesideMembers(
   }
 }
 
+/** The checks of `/readyz`, which change when the node has started. */
+interface NodeHealth {
+  checks: () => readonly NodeCheck[];
+}
+
 async function serveObserved(
   id: string,
   directory: string,
@@ -128,17 +133,20 @@ async function serveObserved(
   stopped: Promise<void>,
 ): Promise<number> {
   let metrics: FilesMetrics | undefined;
+  const starting = { name: "disk", isPassed: false, detail: "it is being opened" };
+  const health: NodeHealth = { checks: () => [starting] };
   const served = await serveMetrics(
     options.metricsAddress,
     (all) => {
       all.observe(participant.leases);
+      all.observeHealth(() => health.checks());
       if ("status" in participant) all.observeMember(participant);
       metrics = new FilesMetrics(all.define(filesCatalogue));
     },
     requestedLogger(options),
   );
   try {
-    return await serveFiles(id, directory, nodes, participant.leases, metrics, options, stopped);
+    return await serveFiles(id, directory, nodes, participant.leases, metrics, health, options, stopped);
   } finally {
     await served?.close();
   }
@@ -150,13 +158,21 @@ async function serveFiles(
   nodes: Readonly<Record<string, string>>,
   leases: Leases,
   metrics: FilesMetrics | undefined,
+  health: NodeHealth,
   options: ServeOptions,
   stopped: Promise<void>,
 ): Promise<number> {
   const logger = serverLogger(options);
   const events = eventLog(logger);
+  const fault: { last?: DiskFault } = {};
   const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
-  const store = await openBlockDirectory(directory, { synced: metrics && ((ms) => metrics.synced(ms)) });
+  const store = await openBlockDirectory(directory, {
+    synced: metrics && ((ms) => metrics.synced(ms)),
+    failed: ({ message: error }) => {
+      fault.last = { atMs: performance.now(), error };
+      events.limited("disk-failed", error, error, { error });
+    },
+  });
   const stops: (() => Promise<void>)[] = [() => store.close()];
   try {
     const { cluster } = options;
@@ -175,11 +191,12 @@ async function serveFiles(
     });
     stops.unshift(() => files.close());
     metrics?.watch(files, directory);
-    const fault = (error: string): void => events.limited("server-fault", error, error, { error });
+    health.checks = () => nodeChecks(files.status(), fault.last, performance.now());
+    const complain = (error: string): void => events.limited("server-fault", error, error, { error });
     const users = options.users === undefined ? undefined : await openUsers(options.users, { logger });
     if (users !== undefined) stops.push(async () => users.close());
     const { user: credentials } = options;
-    const common = { credentials, tls: certificateOf(options), fault, logger, observer: metrics };
+    const common = { credentials, tls: certificateOf(options), fault: complain, logger, observer: metrics };
     const at = addressIn(options.http ?? `127.0.0.1:${localFilesPort}`);
     const front = await serveWebdav(files, leases, { ...common, ...at, users });
     stops.unshift(() => front.close());
@@ -189,7 +206,7 @@ async function serveFiles(
     const urls = { url: front.url, ...(s3 && { s3: s3.url }) };
     events.log("node-serving", `${id} serves ${urls.url}`, { node: id, url: urls.url, s3: urls.s3 });
     announce(options, { type: "serving", id, ...urls });
-    const systemd = notifySystemd({ checks: () => [diskCheck(files)] });
+    const systemd = notifySystemd({ checks: health.checks });
     await stopped;
     events.log("node-stopping", `${id} was told to stop`, { node: id });
     systemd.stopping();
@@ -198,12 +215,6 @@ async function serveFiles(
     for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
   }
   return exitCode("ok");
-}
-
-function diskCheck(files: Files) {
-  const { state } = files.status();
-  const isPassed = state === "serving" || state === "rebuilding";
-  return { name: "disk", isPassed, detail: isPassed ? state : `${state}: it has not joined the others yet` };
 }
 
 function announce({ output = "table" }: ServeOptions, news: ServeNews): void {

@@ -18,6 +18,7 @@ const BTree = sortedBtree.default;
 const reserveBytes = 64 * 1024 * 1024;
 
 export interface DirectoryStoreOptions {
+  readonly failed?: BlockDirectoryOptions["failed"];
   /** The disk; tests have their own. */
   readonly disk: Disk;
   /** False when another process has taken over the directory. */
@@ -29,6 +30,8 @@ export interface DirectoryStoreOptions {
 }
 
 export interface BlockDirectoryOptions {
+  /** Called for each operation that the disk has failed, except for want of space. */
+  readonly failed?: ((error: LeaseholdError) => void) | undefined;
   /** Called with the duration of each sync of the index or of data, ms. */
   readonly synced?: ((tookMs: number) => void) | undefined;
 }
@@ -40,7 +43,7 @@ export interface BlockDirectoryOptions {
  */
 export async function openBlockDirectory(
   folder: string,
-  { synced }: BlockDirectoryOptions = {},
+  { failed, synced }: BlockDirectoryOptions = {},
 ): Promise<BlockStore> {
   const lock = await DirectoryLock.take(folder).catch((error: unknown) => {
     throw diskError(`the directory ${folder} cannot be used`, error);
@@ -49,6 +52,7 @@ export async function openBlockDirectory(
     return await DirectoryStore.open({
       disk: nodeDisk(folder, synced),
       isOurs: () => lock.isOurs(),
+      failed,
       closed: () => lock.release(),
     });
   } catch (error) {
@@ -443,7 +447,9 @@ export class DirectoryStore implements BlockStore {
     try {
       return await running;
     } catch (error) {
-      throw diskError("the disk of this node has failed", error);
+      const failure = diskError("the disk of this node has failed", error);
+      if (failure.code === "DISK_FAILED") this.#options.failed?.(failure);
+      throw failure;
     } finally {
       this.#underWay.delete(running);
     }

@@ -13,6 +13,11 @@ export const logEvents = {
     fields: ["peer", "code"],
     help: "A connection with another node was refused: another cluster, list of nodes or protocol.",
   },
+  "disk-failed": {
+    level: "error",
+    fields: ["error"],
+    help: "The node's disk has failed an operation: look at the disk, and restart the node.",
+  },
   "server-fault": {
     level: "error",
     fields: ["error"],

@@ -4,7 +4,7 @@
  */
 import type { Member } from "../flease/tcp/types.js";
 import type { Leases } from "../lease/types.js";
-import { memberChecks } from "../metrics/health.js";
+import { type Check, memberChecks } from "../metrics/health.js";
 import { observeLeases } from "../metrics/lease-metrics.js";
 import { observeMember } from "../metrics/member-metrics.js";
 import { exportTo } from "../metrics/meter.js";
@@ -17,6 +17,7 @@ import type { MeterLike, MetricDefinitions, Recorder, Served, TextFormat } from 
 import { parseAddress } from "../runtime/address.js";
 import { realWorld } from "../runtime/world.js";
 
+export type { Check } from "../metrics/health.js";
 export type {
   LabelValues,
   MeterLike,
@@ -38,6 +39,10 @@ export interface Metrics {
   observe(leases: Leases): () => void;
   /** Shows the status of a member of Flease in this process. Returns a function that ends it. */
   observeMember(member: Member): () => void;
+  /**
+   * Adds checks of the program's own to `/readyz`, asked at each request. Returns a function that ends it.
+   */
+  observeHealth(checks: () => readonly Check[]): () => void;
   /**
    * Shows the memory, processor time, event loop and garbage collector of this process, and its operations on
    * stores. Once per process.
@@ -107,6 +112,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry(realWorld().clock);
   const members = new Set<Member>();
+  const others = new Set<() => readonly Check[]>();
   return {
     observe: (leases) => observeLeases(leases, registry, realWorld().clock),
     observeMember: (member) => {
@@ -116,6 +122,10 @@ export function createMetrics(): Metrics {
         members.delete(member);
         stop();
       };
+    },
+    observeHealth: (checks) => {
+      others.add(checks);
+      return () => void others.delete(checks);
     },
     observeProcess: () => {
       const stops = [observeProcess(registry), observeStores(registry)];
@@ -127,7 +137,10 @@ export function createMetrics(): Metrics {
     text: (format = "prometheus") => textOf(registry, format),
     exportTo: (meter) => exportTo(meter, registry),
     serve: async (address) => {
-      const checks = () => [...members].flatMap((member) => memberChecks(member.status()));
+      const checks = () => [
+        ...[...members].flatMap((member) => memberChecks(member.status())),
+        ...[...others].flatMap((each) => each()),
+      ];
       return serve({ registry, ...parseAddress(address), checks });
     },
   };

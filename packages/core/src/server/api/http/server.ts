@@ -4,11 +4,11 @@ import { Room } from "leasehold/common";
 import type { Http1 } from "../../wire/port.js";
 import type { CoreHost } from "../../../host/host.js";
 import { allAlarms } from "../../../state/alarms.js";
-import { KV } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import type { LocalClient } from "../calls/local.js";
 import { apiVersion, clusterVersion } from "../maintenance.js";
 import { CallSlots } from "../../accounts/call-slots.js";
 import { answerFull, answerJson } from "./gateway.js";
+import { healthOf, whyNoAnswer } from "./health.js";
 import { type HttpCall, OneByOne } from "../../wire/http/pipeline.js";
 import { answerWhole, end } from "../../wire/http/slow-client.js";
 import { tooManyRequests } from "../../../state/errors.js";
@@ -16,9 +16,6 @@ import type { CodedError } from "../../wire/rpc/call.js";
 import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
 import type { Counters } from "../../metrics/counters.js";
-
-/** A healthy server answers a linearizable read within this time. */
-const healthMs = 1_000;
 
 /** Admission of HTTP/1.1 requests. */
 export interface Admitted {
@@ -151,12 +148,21 @@ function unknownHost(host: string): string {
 
 async function answerPage(parts: PageParts, call: HttpCall, path: string): Promise<void> {
   const version = { etcdserver: apiVersion, etcdcluster: clusterVersion };
+  const checked = async () => {
+    const query = /\?(.*)$/s.exec(call.request.url ?? "")?.[1] ?? "";
+    const { status, text } = await healthOf(path, query, {
+      status: () => parts.host.status(),
+      local: parts.local,
+    });
+    await plain(call, status, text);
+  };
   const pages: Readonly<Record<string, () => Promise<void>>> = {
     "/health": () => answerHealth(parts, call),
     "/metrics": () => plain(call, 200, parts.metrics(), "text/plain; version=0.0.4; charset=utf-8"),
     "/version": () => plain(call, 200, JSON.stringify(version), "application/json"),
   };
-  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  const isCheck = /^\/(?:livez|readyz)(?:\/|$)/.test(path);
+  const page = isCheck ? checked : Object.hasOwn(pages, path) ? pages[path] : undefined;
   const { method } = call.request;
   if (page === undefined) await notFound(call, path);
   else if (method === "GET" || method === "HEAD") await page();
@@ -169,21 +175,12 @@ async function answerPage(parts: PageParts, call: HttpCall, path: string): Promi
 /** Healthy: a leader, room, and an answer in time. */
 async function answerHealth({ healthAsked, host, local }: PageParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
-  const isHealthy = leader !== 0n && allAlarms(alarmed).length === 0 && (await answers(local));
+  const isHealthy =
+    leader !== 0n &&
+    allAlarms(alarmed).length === 0 &&
+    (await whyNoAnswer({ status: () => host.status(), local }, false)) === undefined;
   healthAsked[isHealthy ? "healthy" : "unhealthy"] += 1;
   await plain(call, isHealthy ? 200 : 503, JSON.stringify({ health: String(isHealthy) }));
-}
-
-async function answers(local: LocalClient): Promise<boolean> {
-  const caller = { client: "health", metadata: {} };
-  try {
-    const asked = { key: Buffer.from("health"), countOnly: true };
-    await local.ask(KV.method.range, asked, caller, AbortSignal.timeout(healthMs));
-    return true;
-  } catch (error) {
-    // With authentication enabled, a refusal is an answer.
-    return (error as { code?: number }).code === 7 || (error as { code?: number }).code === 3;
-  }
 }
 
 function notFound(call: HttpCall, path: string): Promise<void> {
