@@ -570,14 +570,6 @@ export const stored: readonly Stored[] = [
       endMs: 40_000,
     },
   },
-  {
-    name: "S: a broken lease is renewed once more",
-    faults: { brokenIsRenewedOnce: true },
-    ground: "paper",
-    breaks: "broken",
-    seed: 1,
-    plan: { ...meddling, ...untroubled, kinds: ["slotted", "slotted", "slotted"] },
-  },
   ...meddled.map(([name, mistake, breaks]): Stored => ({
     name,
     faults: { [mistake]: true },
