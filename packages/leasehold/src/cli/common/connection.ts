@@ -3,7 +3,7 @@ import type { Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
 import { unlessAborted } from "../../common/abort-watch.js";
-import type { Served } from "../../entry/metrics.js";
+import type { Metrics } from "../../entry/metrics.js";
 import { serveMetrics } from "./metrics.js";
 import { few } from "../../common/lists.js";
 
@@ -20,15 +20,21 @@ export async function withLeases<T>(
 ): Promise<T> {
   const log = await loggingOf(settings);
   const options = openOptions(settings, log?.logger);
-  const leases = await unlessAborted(open(...few(settings.endpoints), options), signal);
-  log?.logLeases(leases, log.logger);
-  let metrics: Served | undefined;
+  // Served before the leases are open, so that a store's probes count, and are seen while it fails them.
+  const found: { metrics?: Metrics } = {};
+  const observe = (metrics: Metrics) => (found.metrics = metrics);
+  const served = await serveMetrics(settings.metricsAddress, observe, log?.logger);
   try {
-    metrics = await serveMetrics(settings.metricsAddress, (all) => void all.observe(leases), log?.logger);
-    return await use(leases);
+    const leases = await unlessAborted(open(...few(settings.endpoints), options), signal);
+    try {
+      log?.logLeases(leases, log.logger);
+      found.metrics?.observe(leases);
+      return await use(leases);
+    } finally {
+      await leases.close();
+    }
   } finally {
-    await leases.close();
-    await metrics?.close();
+    await served?.close();
   }
 }
 

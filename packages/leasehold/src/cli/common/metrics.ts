@@ -5,7 +5,7 @@ import type { Logger } from "../../runtime/logger.js";
 /** Serves the metrics of this process, if it was told where. They are loaded only then. */
 export async function serveMetrics(
   address: string | undefined,
-  observe: (metrics: Metrics) => void,
+  observe: (metrics: Metrics) => unknown,
   logger?: Logger,
 ): Promise<Served | undefined> {
   if (address === undefined) return undefined;
