@@ -84,6 +84,7 @@ const families = {
   bench: {
     compare: measured("run", "Leasehold beside Redlock, etcd, ZooKeeper and the bare exchange; [--help]"),
     guard: measured("guard", "fails if Leasehold has lost a quarter against bench/guard.json; [--write]"),
+    metrics: measured("metrics-cost", "processor time that metrics take of an acquisition among peers"),
     report: {
       says: "draws the charts of docs/performance.md and bench/results/report.html",
       before: [toolsOf("bench/report")],
