@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { dist } from "../support/built.js";
+
+const rules = fileURLToPath(new URL("../../deploy/prometheus/leasehold.rules.yml", import.meta.url));
+
+/** For machines that are very busy. */
+const waitMs = 150_000;
+
+interface Answer {
+  readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+}
+
+export const isPrometheusMissing = spawnSync("prometheus", ["--version"]).status !== 0;
+
+/** Processes in a folder of their own, and a real Prometheus that scrapes them each second. */
+export class Scraped implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "leasehold-prometheus-"));
+  readonly #children: ChildProcess[] = [];
+  #prometheus = "";
+
+  start(command: string, ...words: string[]): ChildProcess {
+    const child = spawn(command, words, { cwd: this.folder, stdio: "ignore" });
+    this.#children.push(child);
+    return child;
+  }
+
+  leasehold(...words: readonly (readonly string[])[]): ChildProcess {
+    return this.start(process.execPath, join(dist, "cli/main.js"), ...words.flat());
+  }
+
+  /** Scrapes these, as `host:port`. */
+  scrape(prometheus: string, targets: readonly string[]): void {
+    this.#prometheus = prometheus;
+    const listed = targets.map((target) => JSON.stringify(target)).join(", ");
+    writeFileSync(
+      join(this.folder, "prometheus.yml"),
+      [
+        "global: { scrape_interval: 1s, evaluation_interval: 1s }",
+        `rule_files: [${JSON.stringify(rules)}]`,
+        `scrape_configs: [{ job_name: leasehold, static_configs: [{ targets: [${listed}] }] }]`,
+        "",
+      ].join("\n"),
+    );
+    this.start(
+      "prometheus",
+      "--config.file=prometheus.yml",
+      `--web.listen-address=${prometheus}`,
+      `--storage.tsdb.path=${this.folder}/data`,
+    );
+  }
+
+  /** The values of all series; none while Prometheus doesn't answer. */
+  async values(query: string): Promise<number[]> {
+    const url = `http://${this.#prometheus}/api/v1/query?query=${encodeURIComponent(query)}`;
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer === undefined) return [];
+    if (answer.status === 400) throw new Error(`${query}: ${await answer.text()}`);
+    if (!answer.ok) return [];
+    const { data } = (await answer.json()) as Answer;
+    return data.result.map(({ value }) => Number(value[1]));
+  }
+
+  /** The first value, as soon as it is the wanted one; else the last one after some time. */
+  async settled(query: string, wanted: number): Promise<number | undefined> {
+    for (const endMs = performance.now() + waitMs; ;) {
+      const [value] = await this.values(query);
+      if (value === wanted || performance.now() > endMs) return value;
+      await sleep(500);
+    }
+  }
+
+  /** Whether a series has a number within some time. */
+  async hasNumbers(query: string): Promise<boolean> {
+    for (const endMs = performance.now() + waitMs; ;) {
+      if ((await this.values(query)).some((value) => Number.isFinite(value))) return true;
+      if (performance.now() > endMs) return false;
+      await sleep(500);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#children) {
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
