@@ -62,11 +62,12 @@ const leases = new MemoryCluster();
 
 interface Started {
   readonly cluster?: string;
-  readonly nodes: Readonly<Record<Name, string>>;
+  readonly nodes: Readonly<Record<string, string>>;
+  readonly joins?: boolean;
   readonly logger?: Logger;
 }
 
-async function start(name: Name, security: SecurityOptions, started: Started): Promise<Files> {
+async function start(name: string, security: SecurityOptions, started: Started): Promise<Files> {
   const store = new MemoryBlockStore();
   const files = await startFiles({ node: name, leases: leases.open(name), store, ...security, ...started });
   running.push(files);
@@ -394,6 +395,24 @@ describe("three nodes write and read", () => {
     expect(Buffer.from(back).toString()).toBe("content");
   });
 });
+
+test("an added node joins with its own certificate, and one that was not added stays outside", async () => {
+  const nodes = await addresses();
+  const [a] = await Promise.all(names.map((name) => start(name, { tls: certificates[name] }, { nodes })));
+  const file = await a!.open("x", { create: "missing" });
+  await file.write(0, Buffer.from("content"));
+  const [d, e] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
+  await a!.changeNodes({ what: "add", node: { id: "d", address: d!, zone: "" } });
+  const joins = (name: string, address: string) => ({ nodes: { ...nodes, [name]: address }, joins: true });
+  await expect(start("d", { tls: certificates.c }, joins("d", d!))).rejects.toMatchObject({
+    code: "INVALID_CONFIG",
+  });
+  const added = await start("d", { tls: node("d") }, joins("d", d!));
+  const stranger = await start("e", { tls: node("e") }, joins("e", e!));
+  await expect.poll(() => added.status().state, { timeout: 20_000 }).toBe("serving");
+  expect(Buffer.from(await (await added.open("x")).read(0, 100)).toString()).toBe("content");
+  expect(stranger.status().state).toBe("waiting");
+}, 30_000);
 
 test("a changed certificate counts for connections made after that", async () => {
   const world = realWorld();
