@@ -150,6 +150,8 @@ export const projects = [
   { ...inTurn, name: "rotation", include: ["test/rotation/*.test.ts"], testTimeout: 600_000 },
   // What a maintainer runs, in a copy of the repository that is packed again and again.
   { ...inTurn, name: "release", include: ["test/release/*.test.ts"], testTimeout: 400_000 },
+  // The page in a real browser.
+  { ...inTurn, name: "console", include: ["test/console/*.test.ts"] },
   // Replicated files as real processes, and clients of WebDAV that others have written.
   // A fresh Debian in a directory, which is installed.
   {

@@ -60,6 +60,7 @@ const families = {
     release: suite("release", "npm run release in a copy of the repository, up to a registry of its own"),
     rotation: suite("rotation", "authorities and cluster keys changed with clusters under load"),
     deploy: suite("deploy", "units, the Debian package, the image's steps and manifests; as root on Debian"),
+    console: suite("console", "the console's page in Debian's chromium"),
     files: suite("files", "replicated files as real processes, and clients of WebDAV"),
     report: {
       says: "the charts of the report, drawn from invented rows",

@@ -23,6 +23,7 @@ const leftOut = {
   observability: "Prometheus is installed",
   rotation: "clusters reread their certificates and keys for minutes",
   release: "a copy of the repository is packed again and again",
+  console: "a browser is installed",
   deploy: "a fresh Debian is made for it",
   files: "clients of WebDAV are installed, and nodes of files killed",
   core: "servers of etcd are installed and killed for a quarter of an hour",

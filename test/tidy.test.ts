@@ -221,6 +221,7 @@ const mayImport: Record<string, readonly string[]> = {
     "shared/common",
     "testing",
   ],
+  console: [".", "shared/cli", "shared/common", "shared/runtime"],
   "sim/command": ["sim", "shared/cli", "shared/runtime", "testing"],
   "etcd/gen": [],
   "core/index": ["core/server", "shared/runtime"],

@@ -4,7 +4,19 @@
 "use strict";
 
 const bundled = ["run", "ls", "get", "hold", "elect", "watch", "release", "handover", "break"];
-const others = ["up", "status", "doctor", "peer", "member", "core", "files", "sim", "check", "completion"];
+const others = [
+  "up",
+  "status",
+  "doctor",
+  "peer",
+  "member",
+  "core",
+  "files",
+  "console",
+  "sim",
+  "check",
+  "completion",
+];
 const otherGrounds = /core:|\+(?!file:|memory:)/;
 
 const words = process.argv.slice(2);

@@ -17,6 +17,11 @@ export const packageCommands = [
     description: "replicated files: put, get and list them, and run the nodes that keep them",
   },
   {
+    name: "console",
+    from: "@leasehold/console",
+    description: "serve a page that shows who holds what, and why a lease cannot be had",
+  },
+  {
     name: "sim",
     from: "@leasehold/sim",
     description:

@@ -36,6 +36,7 @@ const listening: ReadonlySet<string> = new Set([
   "core",
   "files serve",
   "files up",
+  "console",
 ]);
 
 const parseCount = wholeNumber(1, COUNT_MAX);

@@ -2,6 +2,14 @@
  * What the commands of Leasehold's packages share: exit codes, output, signals.
  * For those packages only: it may change in any release.
  */
+export {
+  type CoreReport,
+  type GroundStatus,
+  type ServerReport,
+  groundStatus,
+} from "../cli/commands/ground-status.js";
+export { withLeases } from "../cli/common/connection.js";
+export { Interrupt, ifAborted } from "../cli/common/interrupt.js";
 export { Command, InvalidArgumentError, Option } from "../cli/common/commander.js";
 export {
   type Finish,
@@ -19,6 +27,7 @@ export { notifyParent } from "../cli/common/parent-process.js";
 export { securityOf } from "../cli/common/security-options.js";
 export {
   type OutputFormat,
+  type Settings,
   type SharedOptions,
   collectEndpoints,
   settingsOf,

@@ -1,5 +1,5 @@
 import { majorityOf } from "../../common/majority.js";
-import type { MemberView } from "../../lease/types.js";
+import type { Leases, MemberView } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import { type Presentation, present } from "../output/present.js";
@@ -14,11 +14,14 @@ const anyResource = "leasehold/status";
 
 /** `leasehold status` of a farm. A store's name is its address, whichever algorithm runs on it. */
 export async function storeStatus(settings: Settings): Promise<number> {
-  const { members } = await withLeases(settings, (leases) =>
-    leases.explain(anyResource, { timeout: settings.timeoutMs }),
-  );
+  const members = await withLeases(settings, (leases) => askStores(settings, leases));
   present(settings.output, presentStores(members));
   return hasMajority(members) ? exitCode("ok") : exitCode("unavailable");
+}
+
+export async function askStores({ timeoutMs }: Settings, leases: Leases): Promise<readonly MemberView[]> {
+  const { members } = await leases.explain(anyResource, { timeout: timeoutMs });
+  return members;
 }
 
 function hasMajority(stores: readonly MemberView[]): boolean {

@@ -210,6 +210,6 @@ export class LocalCluster {
   }
 }
 
-function endpointsOf(plan: LocalPlan): string[] {
+export function endpointsOf(plan: LocalPlan): string[] {
   return plan.members.map(({ address }) => `flease://${address}`);
 }

@@ -19,6 +19,8 @@ export interface ScreenState {
   readonly ttlMs: number;
   readonly workers: number;
   readonly kills: boolean;
+  /** The address of the console. */
+  readonly page?: string;
   /** The command for a second terminal. */
   readonly tryCommand: string;
   /** Set during shutdown, or when the cluster does not answer. */
@@ -83,7 +85,8 @@ export function renderScreen(state: ScreenState, size: ScreenSize, paint: Paint)
 
 function headLines(state: ScreenState, width: number, paint: Paint): string[] {
   const counts = `${state.members.length} members, ${state.workers} workers, ${seconds(state.nowMs - state.startedAtMs)}`;
-  const title = cut(`Leasehold · ${counts}`, width);
+  const page = state.page === undefined ? "" : ` · ${state.page}`;
+  const title = cut(`Leasehold · ${counts}${page}`, width);
   const members = state.members.map((member) => memberLine(member, state.nowMs, width, paint));
   const ready = state.members.filter((member) => member.state === "ready").length;
   const waiting =

@@ -9,7 +9,8 @@ import { printLine, printLines } from "../output/print.js";
 import { listenToSignals } from "../common/signals.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import type { Change } from "./board.js";
-import { LocalCluster, type LocalPlan } from "./local-cluster.js";
+import { LocalCluster, type LocalPlan, endpointsOf } from "./local-cluster.js";
+import { LocalConsole } from "./local-console.js";
 import { freePorts } from "./ports.js";
 import { clockTime, renderScreen } from "./screen.js";
 import { Terminal } from "./terminal.js";
@@ -49,18 +50,24 @@ export async function up(options: UpOptions): Promise<number> {
   const onScreen = output === "table" && process.stdout.isTTY === true;
   const show = output === "ndjson" ? showObject : showLine;
   const cluster = new LocalCluster(plan, options.kills, onScreen ? () => undefined : show);
-  const view = onScreen ? new ScreenView(cluster, stop) : undefined;
+  const page = await LocalConsole.find();
+  const view = onScreen ? new ScreenView(cluster, stop, page?.url) : undefined;
   // The last resort: whatever ends this process, the others end with it and the terminal is restored.
   process.on("exit", () => {
     view?.close();
     cluster.killAll();
   });
   try {
-    if (!onScreen && output === "table") printLines(introduction(plan));
+    if (!onScreen && output === "table") printLines(introduction(plan, page?.url));
     view?.open();
-    await Promise.race([cluster.start().then(() => stop.requested), stop.requested]);
+    const started = cluster.start().then(() => {
+      void page?.serve(endpointsOf(plan), plan.cluster);
+      return stop.requested;
+    });
+    await Promise.race([started, stop.requested]);
     if (view !== undefined) view.notice = "stopping…";
     stop.onSecond(() => cluster.killAll());
+    await page?.close();
     await cluster.stop();
   } finally {
     view?.close();
@@ -89,12 +96,17 @@ function memberId(index: number): string {
   return index < 26 ? String.fromCharCode(97 + index) : `m${index + 1}`;
 }
 
-function introduction(plan: LocalPlan): string[] {
+function introduction(plan: LocalPlan, page: string | undefined): string[] {
   const members = plan.members.map(({ id, address }) => `${id} ${address}`).join(", ");
   const { metricsPort: first, workers } = plan;
   const last = (first ?? 0) + plan.members.length + workers.length - 1;
   const metrics = first === undefined ? [] : [`metrics: http://127.0.0.1:${first}/metrics, to port ${last}`];
-  return [`local cluster: ${members}`, ...metrics, `in a second terminal: ${LocalCluster.tryCommand(plan)}`];
+  return [
+    `local cluster: ${members}`,
+    ...metrics,
+    ...(page === undefined ? [] : [`its page: ${page}`]),
+    `in a second terminal: ${LocalCluster.tryCommand(plan)}`,
+  ];
 }
 
 function showLine(change: Change): void {
@@ -140,9 +152,11 @@ class ScreenView {
   readonly #cluster: LocalCluster;
   readonly #terminal: Terminal;
   readonly #paint = paintFor(true, process.env);
+  readonly #page: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(cluster: LocalCluster, stop: StopRequest) {
+  constructor(cluster: LocalCluster, stop: StopRequest, page: string | undefined) {
+    this.#page = page;
     this.#cluster = cluster;
     const onKey = (key: string): void => {
       if (key === "k") cluster.kills = !cluster.kills;
@@ -163,7 +177,8 @@ class ScreenView {
   }
 
   #draw(): void {
-    const state = this.#cluster.screenState(Date.now());
+    const page = this.#page;
+    const state = { ...this.#cluster.screenState(Date.now()), ...(page !== undefined && { page }) };
     const noticed = this.notice === undefined ? state : { ...state, notice: this.notice };
     this.#terminal.draw(renderScreen(noticed, this.#terminal.size, this.#paint));
   }

@@ -1,0 +1,88 @@
+/** A page that shows who holds what, since when, and why a lease cannot be had. */
+import { readFileSync } from "node:fs";
+import type { Leases } from "leasehold";
+import { type GroundStatus, type Settings, groundStatus } from "leasehold/cli";
+import { LeaseholdError } from "leasehold/common";
+import { isLoopback, parseAddress } from "leasehold/runtime";
+import { HttpServer } from "./server/http.js";
+import { Observer } from "./server/observer.js";
+
+/** How a console is served. */
+export interface ConsoleOptions {
+  /** `host:port`; port 0 takes a free one. */
+  readonly address: string;
+  /** Other names by which browsers call it, as behind a proxy. */
+  readonly hostNames?: readonly string[];
+  /** A file with the password that browsers ask for. Needed unless the address is of this machine only. */
+  readonly passwordFile?: string;
+  /** Lets the page release, hand over and break leases. Default false: it only shows. */
+  readonly allowChanges?: boolean;
+}
+
+export interface RunningConsole {
+  /** Where it is served, with the port that it got. */
+  readonly url: string;
+  /** Ends it; `leases` stay open. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves a console of open leases.
+ *
+ * @param settings of the command, which say where the members, stores or servers are
+ * @throws LeaseholdError `INVALID_CONFIG`: the address cannot be listened at, the password cannot be read, or
+ *   the address can be reached from other machines and there is no password.
+ */
+export async function startConsole(
+  leases: Leases,
+  settings: Settings,
+  options: ConsoleOptions,
+  askGround: () => Promise<GroundStatus> = () => groundStatus(settings, leases),
+): Promise<RunningConsole> {
+  const address = parseAddress(options.address);
+  const password = passwordOf(options.passwordFile);
+  if (!isLoopback(address.host) && password === undefined)
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${options.address} can be reached from other machines: --password-file must name a file with a password`,
+    );
+  const hosts = [address.host, `[${address.host}]`, ...(options.hostNames ?? [])];
+  if (isLoopback(address.host)) hosts.push("localhost", "127.0.0.1", "[::1]");
+  const observer = new Observer({ leases, askGround });
+  const server = new HttpServer({
+    leases,
+    observer,
+    access: {
+      hosts: new Set(hosts.map((name) => name.toLowerCase())),
+      ...(password !== undefined && { password }),
+    },
+    allowChanges: options.allowChanges === true,
+    endpoints: settings.endpoints.map(withoutSecrets).join(", "),
+  });
+  try {
+    const at = await server.listen(address);
+    const close = async (): Promise<void> => {
+      await Promise.all([server.close(), observer.close()]);
+    };
+    return { url: `http://${at}/`, close };
+  } catch (error) {
+    await observer.close();
+    throw error;
+  }
+}
+
+function passwordOf(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  let password: string;
+  try {
+    password = readFileSync(file, "utf8").trim();
+  } catch (cause) {
+    throw new LeaseholdError("INVALID_CONFIG", `--password-file ${file} cannot be read`, { cause });
+  }
+  if (password.length < 8)
+    throw new LeaseholdError("INVALID_CONFIG", `the password in ${file} has fewer than 8 characters`);
+  return password;
+}
+
+/** An address without name and password in it. */
+const withoutSecrets = (endpoint: string): string => endpoint.replaceAll(/\/\/[^@/,]*@/g, "//");

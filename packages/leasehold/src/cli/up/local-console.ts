@@ -1,0 +1,63 @@
+import { open } from "../../index.js";
+import type { Leases } from "../../lease/types.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { few } from "../../common/lists.js";
+import { loadPackage } from "../../runtime/optional-package.js";
+import { type Settings, settingsOf } from "../common/settings.js";
+import { freePorts } from "./ports.js";
+
+/** The exports of `@leasehold/console`, as far as they are used here. */
+interface ConsoleModule {
+  startConsole(
+    leases: Leases,
+    settings: Settings,
+    options: { readonly address: string; readonly allowChanges: boolean },
+  ): Promise<{ close(): Promise<void> }>;
+}
+
+const portWanted = 7480;
+
+/** The page of the local cluster, if its package is installed. */
+export class LocalConsole {
+  readonly url: string;
+  readonly #module: ConsoleModule;
+  readonly #address: string;
+  #leases: Leases | undefined;
+  #page: { close(): Promise<void> } | undefined;
+
+  private constructor(module: ConsoleModule, address: string) {
+    this.#module = module;
+    this.#address = address;
+    this.url = `http://${address}/`;
+  }
+
+  static async find(): Promise<LocalConsole | undefined> {
+    const name: string = "@leasehold/console";
+    try {
+      const module = await loadPackage<ConsoleModule>(name, "the page");
+      const [port] = await freePorts(portWanted, 1);
+      return new LocalConsole(module, `127.0.0.1:${port}`);
+    } catch (error) {
+      if (error instanceof LeaseholdError && error.code === "UNSUPPORTED") return undefined;
+      throw error;
+    }
+  }
+
+  /** Serves the page once the cluster can be asked. Nothing depends on it, so that it may fail. */
+  async serve(endpoints: readonly string[], cluster: string | undefined): Promise<void> {
+    try {
+      const settings = settingsOf({ endpoints, ...(cluster !== undefined && { cluster }) });
+      this.#leases = await open(...few(settings.endpoints), { ...(cluster !== undefined && { cluster }) });
+      const options = { address: this.#address, allowChanges: true };
+      this.#page = await this.#module.startConsole(this.#leases, settings, options);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      process.emitWarning(`the page cannot be served: ${why}`, "LeaseholdWarning");
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#page?.close();
+    await this.#leases?.close();
+  }
+}
