@@ -201,9 +201,15 @@ describe("a node with certificates", () => {
       () => certificates.b,
       { hello: { version: 9 } },
       "VERSION_MISMATCH",
-      /version 2/,
+      /this node 2/,
     ],
-    ["b which asks at once", () => certificates.b, question(1, "standing"), "VERSION_MISMATCH", /version 2/],
+    [
+      "b which asks at once",
+      () => certificates.b,
+      question(1, "standing"),
+      "VERSION_MISMATCH",
+      /this node 2/,
+    ],
   ])("refuses %s with the reason, and answers nothing", async (_who, way, first, code, why) => {
     expect(await said(nodes.a, way(), first, question(1, "standing"))).toEqual(refused(code, why));
   });

@@ -78,6 +78,7 @@ describe("options that all commands share", () => {
     const [, options] = await parse("ls", "-o", "json");
     expect(settingsOf(options as object)).toEqual({
       security: {},
+      log: {},
       endpoints: ["memory:x"],
       output: "json",
       timeoutMs: 250,
@@ -92,6 +93,7 @@ describe("options that all commands share", () => {
       endpoints: LOCAL_ENDPOINTS,
       output: "table",
       timeoutMs: 5_000,
+      log: {},
       security: {},
     });
     expect(collectEndpoints(" a:1 ,, b:2")).toEqual(["a:1", "b:2"]);
