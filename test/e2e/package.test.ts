@@ -116,6 +116,7 @@ describe("the package", () => {
         "etcd",
         "membership",
         "metrics",
+        "logs",
         "provider",
         "lease-worker",
         "testing",
