@@ -57,6 +57,7 @@ test("a refused call changes nothing, and is logged as refused", async () => {
     { id: "permission-denied", fields: { call: "UserAdd", by: "bob" } },
   ]);
   const gone = Promise.reject(new Error("invalid token"));
+  gone.catch(() => undefined);
   expect(await lineOf("Range", {}, 16, undefined, gone)).toMatchObject([{ id: "credential-refused" }]);
   expect(await lineOf("Authenticate", { name: "ann", password: "wrong" }, 3)).toMatchObject([
     { id: "credential-refused", fields: { subject: "ann" } },
