@@ -26,7 +26,7 @@ export class SimStore {
   #counts: boolean | undefined;
   #registers = new Map<string, Map<string, Uint8Array>>();
   #generation = 0;
-  /** The number of announcements, by register. */
+  /** The number of announcements, by resource: an announcement for one of its registers is one for all. */
   readonly #announced = new Map<string, number>();
   /** The time at which the last write of a slot takes effect: writes of one slot keep their order. */
   readonly #lastPutMs = new Map<string, number>();
@@ -94,12 +94,13 @@ export class SimStore {
   #read(cells: readonly Uint8Array[], register: string, quietSince: string | undefined): StoreAnswer {
     const { id } = this;
     if (this.kind === "atomic") return { kind: "cells", id, cells };
-    const mark = `${id} ${this.#announced.get(register) ?? 0}`;
+    const mark = `${id} ${this.#announced.get(resourceOf(register)) ?? 0}`;
     return mark === quietSince ? { kind: "quiet", id } : { kind: "cells", id, cells, mark };
   }
 
   #announce(register: string): void {
-    this.#announced.set(register, (this.#announced.get(register) ?? 0) + 1);
+    const resource = resourceOf(register);
+    this.#announced.set(resource, (this.#announced.get(resource) ?? 0) + 1);
   }
 
   #write(register: string, slot: string, next: Uint8Array): StoreAnswer {
@@ -116,3 +117,5 @@ export function uncountedIn(stores: readonly SimStore[]): SimStore | undefined {
   if (stores.every(({ forgotAtMs }) => forgotAtMs === -Infinity)) return undefined;
   return stores.find((store) => !store.counts);
 }
+
+const resourceOf = (register: string): string => register.slice(register.indexOf("/") + 1);

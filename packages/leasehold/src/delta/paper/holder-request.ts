@@ -66,7 +66,12 @@ export function* requestTo(
   const seen = yield* registerOf(environment, resource).read(now);
   if (seen.kind !== "read") return { asked: undefined, stores: [] };
   const stores = seen.stores.flatMap((reading, store) => (reading === undefined ? [] : [store]));
-  return { asked: seen.value?.token === token ? seen.value.asked : undefined, stores };
+  const requests = seen.stores
+    .flatMap((reading) => reading ?? [])
+    .filter((request) => request.token === token);
+  // Requests that were left at one time have one number, so the greatest need not be the one that breaks.
+  const asked = requests.find((request) => request.asked.broken)?.asked;
+  return { asked: asked ?? (seen.value?.token === token ? seen.value.asked : undefined), stores };
 }
 
 /**
@@ -81,6 +86,7 @@ export function* leaveRequest(
 ): Protocol<AskResult> {
   const token = holderView.record?.epoch;
   if (holderView.state !== "held" || token === undefined) return { holderView, stores: 0 };
+  const { size, majority } = environment.farm;
   const register = registerOf(environment, resource);
   for (let tries = 0; tries < triesMax; tries += 1) {
     const { now } = yield lookAtClocks;
@@ -90,9 +96,11 @@ export function* leaveRequest(
       if (seen.error.code === "UNSUPPORTED") throw new LeaseholdError("UNSUPPORTED", seen.error.message);
       break;
     }
-    const stands = seen.value?.token === token ? seen.value.asked : undefined;
-    if (stands?.broken === true || (stands !== undefined && !asked.broken))
-      return { holderView, stores: environment.farm.majority };
+    // A request that its sender left half done does not count: the holder may miss it.
+    const isSame = (request: HolderRequest) =>
+      request.token === token && (request.asked.broken || !asked.broken);
+    const stores = seen.stores.filter((reading) => reading?.some(isSame)).length;
+    if (asked.broken ? stores > size - majority : stores > 0) return { holderView, stores };
     const request = { number: numberAfter(seen), writer: environment.writer, nonce: tries, token, asked };
     yield* register.send(request, (content) => content.number < request.number, seen.ended);
   }

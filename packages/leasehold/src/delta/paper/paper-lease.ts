@@ -137,9 +137,8 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const before = tenure.hold;
     tenure.held = state;
     tenure.hold = holdOf(state);
-    yield* this.#readRequests(tenure);
-    if (!tenure.isBroken) return true;
-    // The lease was broken before this renewal: it ends at its end before.
+    if ((yield* this.#readRequests(tenure)) && !tenure.isBroken) return true;
+    // The lease was broken before this renewal, or may have been: it ends at its end before.
     tenure.hold = before;
     return false;
   }
@@ -167,16 +166,22 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
   }
 
-  /** A request is announced like the lease: without an announcement there is none. */
-  *#readRequests(tenure: PaperTenure): Protocol<void> {
+  /**
+   * A request is announced like the lease: without an announcement there is none. Returns false when there may
+   * be one that could not be read.
+   */
+  *#readRequests(tenure: PaperTenure): Protocol<boolean> {
     const { register } = tenure.site;
-    if (!register.hasNews) return;
+    if (!register.hasNews) return true;
+    const { lastNews } = register;
     const { asked, stores } = yield* requestTo(this.#environment, tenure.resource, tenure.token);
-    register.markRead(stores);
+    register.markRead(stores, lastNews);
     const last = tenure.lastAsked;
-    if (asked === undefined || (asked.by === last?.by && asked.broken === last.broken)) return;
-    tenure.lastAsked = asked;
-    tenure.asked = asked;
+    if (asked !== undefined && (asked.by !== last?.by || asked.broken !== last.broken)) {
+      tenure.lastAsked = asked;
+      tenure.asked = asked;
+    }
+    return stores.length > 0;
   }
 
   #held(holder: string | undefined, leftMs: number): AttemptResult<PaperTenure> {

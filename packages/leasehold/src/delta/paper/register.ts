@@ -92,8 +92,9 @@ export class RegularRegister<Value extends Stamp> {
    * was announced since.
    */
   readonly #shown: ({ readonly mark: string; readonly values: readonly Value[] } | undefined)[] = [];
-  /** Stores with announcements since {@link markRead} was last called for them. */
-  readonly #news = new Set<number>();
+  /** Stores with announcements that are not marked as read, and the number of each store's last. */
+  readonly #news = new Map<number, number>();
+  #lastNews = 0;
   /** The number of writes of this process. */
   #sent = 0;
   /** The stores that the last read counts. */
@@ -148,9 +149,17 @@ export class RegularRegister<Value extends Stamp> {
     return this.#counted.some((store) => this.#news.has(store));
   }
 
-  /** All announcements of these stores for the resource's registers are known. */
-  markRead(stores: readonly number[]): void {
-    for (const store of stores) this.#news.delete(store);
+  /** The number of the last announcement, for {@link markRead}. */
+  get lastNews(): number {
+    return this.#lastNews;
+  }
+
+  /**
+   * The announcements of these stores up to a number are known. An answer may come late, while the resource's
+   * other registers are read: its announcement may be of a write that this reading has missed.
+   */
+  markRead(stores: readonly number[], lastNews: number): void {
+    for (const store of stores) if ((this.#news.get(store) ?? 0) <= lastNews) this.#news.delete(store);
   }
 
   *#read(
@@ -303,7 +312,8 @@ export class RegularRegister<Value extends Stamp> {
     const shown = this.#shown[store];
     if (answer.kind === "quiet" && answer.id === this.#farm.idOf(store) && shown !== undefined)
       return shown.values;
-    this.#news.add(store);
+    this.#lastNews += 1;
+    this.#news.set(store, this.#lastNews);
     if (answer.kind !== "cells" || answer.id !== this.#farm.idOf(store))
       return { failed: answer.kind === "failed" ? answer.error : undefined };
     if (this.#farm.kindOf(store) === "atomic") this.#contents[store] = answer.cells[0];

@@ -29,6 +29,6 @@ export function allStorageCheckers(view: WorldView, report: StorageReport): Stor
     new Regularity(report),
     new NoFlicker(report),
     new Readmission(view, report),
-    new Meddling(view, report),
+    new Meddling(report),
   ];
 }

@@ -1,20 +1,17 @@
-import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
-import { isConditional } from "../stage/plan.js";
+import type { Claim, StorageObserver, StorageReport } from "../stage/observer.js";
 
 /**
  * A lease is not renewed any more once its break is done, whatever happens to the stores; and a detached
  * lease is taken over once at most.
  */
 export class Meddling implements StorageObserver {
-  readonly #view: WorldView;
   readonly #report: StorageReport;
   readonly #broken = new Set<bigint>();
   /** Renewals in flight that have begun after that. */
   readonly #late = new Set<Claim>();
   readonly #adopted = new Set<bigint>();
 
-  constructor(view: WorldView, report: StorageReport) {
-    this.#view = view;
+  constructor(report: StorageReport) {
     this.#report = report;
   }
 
@@ -23,8 +20,6 @@ export class Meddling implements StorageObserver {
   }
 
   renewing(claim: Claim): void {
-    // Not judged yet: on the paper's lease a holder may miss a break for a renewal (seeds 29, 49 and 51).
-    if (!isConditional(this.#view.plan.ground)) return;
     if (this.#broken.has(claim.token)) this.#late.add(claim);
   }
 
