@@ -7,6 +7,7 @@ import {
   seenOf,
   slotted,
 } from "../../../../../test/support/paper-bench.js";
+import { requestRegister } from "../record/registers.js";
 import { PaperLease, type PaperTenure } from "./paper-lease.js";
 
 class Stage {
@@ -159,6 +160,39 @@ describe("a request to a holder", () => {
     const second = await alice.take();
     expect(await alice.renew(second)).toBe(true);
     expect(second.asked).toBeUndefined();
+  });
+
+  /** The bytes of a request to the first tenure, which are the same in every stage. */
+  async function requestOf(writer: string, broken: boolean): Promise<Uint8Array> {
+    const stage = new Stage();
+    const [alice, other] = [stage.process("alice"), stage.process(writer)];
+    await alice.take();
+    await stage.bench.wait(other.player.run(other.lease.ask("r", { by: writer, broken }, delayMs)));
+    return stage.bench.media[0]!.cells(requestRegister("r"))[0]!;
+  }
+
+  test("to break that its sender left half done is left anew: one store is no majority", async () => {
+    const stage = new Stage();
+    const [alice, carol] = [stage.process("alice"), stage.process("carol")];
+    await alice.take();
+    stage.bench.media[0]!.plant(requestRegister("r"), await requestOf("bob", true), "bob");
+    const wish = { by: "carol", broken: true };
+    const said = await stage.bench.wait(carol.player.run(carol.lease.ask("r", wish, delayMs)));
+    expect(said.stores).toBeGreaterThan(1);
+    await stage.bench.world.advance(2 * delayMs);
+    expect(stage.bench.media.map((medium) => medium.cells(requestRegister("r")).length)).toEqual([2, 1, 1]);
+  });
+
+  test("to break counts beside one of the same number that asks for less", async () => {
+    const stage = new Stage();
+    const alice = stage.process("alice");
+    const tenure = await alice.take();
+    for (const medium of stage.bench.media) {
+      medium.plant(requestRegister("r"), await requestOf("bob", true), "bob");
+      medium.plant(requestRegister("r"), await requestOf("zoe", false), "zoe");
+    }
+    expect(await alice.renew(tenure)).toBe(false);
+    expect(tenure.asked).toEqual({ by: "bob", broken: true });
   });
 
   test("for a free resource reaches nobody", async () => {
