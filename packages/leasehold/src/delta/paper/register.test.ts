@@ -166,3 +166,20 @@ test("the answer to an earlier read does not undo a holder's own write in its me
   silent.stall("requests");
   expect(await read()).toMatchObject({ value: { number: 2n } });
 });
+
+test("an announcement that comes while others are read about stays news", async () => {
+  const bench = new PaperBench(slotted);
+  const [alice, bob] = [bench.player("alice"), bench.player("bob")];
+  const { register } = alice.site();
+  const read = () => bench.wait(alice.run(register.readByHolder(bench.now(), () => true)));
+  await read();
+  const { lastNews } = register;
+  register.markRead([0, 1, 2], lastNews);
+  expect(register.hasNews).toBe(false);
+  await bench.wait(bob.run(write(bench, bob.site(), 1)));
+  await read();
+  register.markRead([0, 1, 2], lastNews);
+  expect(register.hasNews).toBe(true);
+  register.markRead([0, 1, 2], register.lastNews);
+  expect(register.hasNews).toBe(false);
+});
