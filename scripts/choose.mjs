@@ -115,6 +115,10 @@ const families = {
       says: "docs/log-events.md from the catalogues of log events",
       run: ["node", "node_modules/vitest/vitest.mjs", "run", "test/log-events-page.test.ts", "--update"],
     },
+    config: {
+      says: "docs/configuration.md and the JSON Schema from the table of settings",
+      run: ["node", "node_modules/vitest/vitest.mjs", "run", "test/configuration.test.ts", "--update"],
+    },
     figures: { says: "the measured figures in the pages; [--check]", run: ["node", "scripts/figures.mjs"] },
     proto: { says: "the code of the core's protocol buffers", run: ["node", "scripts/generate-protos.mjs"] },
   },

@@ -5,6 +5,7 @@
 
 const bundled = ["run", "ls", "get", "hold", "elect", "watch", "release", "handover", "break"];
 const others = [
+  "config",
   "up",
   "status",
   "doctor",
@@ -23,7 +24,9 @@ const words = process.argv.slice(2);
 const end = words.indexOf("--");
 const own = end === -1 ? words : words.slice(0, end);
 const isOther =
-  own.some((word) => others.includes(word) || word.startsWith("--metrics-address")) ||
+  process.env.LEASEHOLD_CONFIG ||
+  process.env.LEASEHOLD_METRICS_ADDRESS ||
+  own.some((word) => others.includes(word) || /^--(?:config|metrics-address)(?:=|$)/.test(word)) ||
   [...own, process.env.LEASEHOLD_ENDPOINTS ?? ""].some((text) => otherGrounds.test(text));
 
 if (own.some((word) => bundled.includes(word)) && !isOther) require("../dist/bundle/main.js");

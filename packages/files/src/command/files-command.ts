@@ -1,13 +1,10 @@
 import {
   Command,
   InvalidArgumentError,
-  Option,
   type Finish,
+  checkedBy,
   examples,
-  collectEndpoints,
-  logFormatOption,
-  logLevelOption,
-  metricsOption,
+  settingOption,
 } from "leasehold/cli";
 import type { NodesChange } from "../types.js";
 
@@ -33,19 +30,11 @@ export function addCommand(program: Command, finish: Finish): void {
   addList(files, finish);
 }
 
+const clientSettings = ["files.urls", "files.user", "files.userFile"] as const;
+
 function client(command: Command): Command {
-  return command
-    .addOption(
-      new Option(
-        "--nodes <urls>",
-        "nodes to ask, http://host:port, separated by commas (default: those of files up)",
-      )
-        .argParser(collectEndpoints)
-        .env("LEASEHOLD_NODES"),
-    )
-    .addOption(
-      new Option("--user <name:password>", "user and password for the nodes").env("LEASEHOLD_FILES_USER"),
-    );
+  for (const key of clientSettings) command.addOption(settingOption(key));
+  return command;
 }
 
 function addTransfers(files: Command, finish: Finish): void {
@@ -183,45 +172,44 @@ function addNodes(files: Command, finish: Finish): void {
       const { userLine } = await import("./user.js");
       finish(await userLine(name, rights));
     });
-  files
+  addServe(files, finish);
+}
+
+const serveSettings = [
+  "id",
+  "files.dir",
+  "files.nodes",
+  "files.join",
+  "members",
+  "files.http",
+  "files.s3",
+  "files.httpCert",
+  "files.httpKey",
+  "files.users",
+  "files.blockSize",
+  "files.rebalanceRate",
+  "metricsAddress",
+  "logFormat",
+  "logLevel",
+  "ttlMax",
+  "maxClockSkew",
+  "files.user",
+  "files.userFile",
+] as const;
+
+function addServe(files: Command, finish: Finish): void {
+  const command = files
     .command("serve")
-    .description("run a node in this terminal, which is also a member of the cluster of its leases")
-    .option("--id <id>", "name of this node")
-    .option("--dir <path>", "where it keeps its files: a directory of its own")
-    .option(
-      "--node <id=host:port>",
-      "address of each node for the others, this one included; once for each",
-      collect,
-    )
-    .option("--join", "it was added with files node add: --node is where it and some of the others are")
-    .option("--member <id=host:port>", "address of each node as a member; once for each", collect)
-    .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
-    .option("--s3 <host:port>", "where it serves the S3 API (default: nowhere)")
-    .option(
-      "--http-cert <file>",
-      "certificate for clients of WebDAV and S3, PEM (default: that of --tls-cert)",
-    )
-    .option("--http-key <file>", "private key of --http-cert, PEM")
-    .option("--users <file>", "users with passwords and rights; a line of files user for each")
-    .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 262144)")
-    .option(
-      "--rebalance-rate <bytes>",
-      "bytes per second that it fetches of files that it lacks, or that are placed on it (default: 33554432)",
-    )
-    .addOption(metricsOption())
-    .addOption(logFormatOption())
-    .addOption(logLevelOption())
-    .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
-    .option("--max-clock-skew <duration>", "maximum clock skew, the same at every node (default: 500ms)")
-    .addOption(
-      new Option("--user <name:password>", "user and password that clients must have").env(
-        "LEASEHOLD_FILES_USER",
-      ),
-    )
-    .action(async (_options: unknown, command: Command) => {
-      const { serve } = await import("./serve.js");
-      finish(await serve(command.optsWithGlobals()));
-    });
+    .description("run a node in this terminal, which is also a member of the cluster of its leases");
+  for (const key of serveSettings) command.addOption(settingOption(key));
+  checkedBy(command, async (options) => {
+    const { checkServe } = await import("./serve-settings.js");
+    await checkServe(options);
+  });
+  command.action(async (_options: unknown, self: Command) => {
+    const { serve } = await import("./serve.js");
+    finish(await serve(self.optsWithGlobals()));
+  });
 }
 
 function addList(files: Command, finish: Finish): void {
@@ -287,10 +275,6 @@ interface GivenNode {
 function nodeOf(text: string): { readonly id: string; readonly address: string } {
   const at = text.indexOf("=");
   return { id: text.slice(0, Math.max(0, at)), address: text.slice(at + 1) };
-}
-
-function collect(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text];
 }
 
 const units: Readonly<Record<string, number>> = { "": 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };

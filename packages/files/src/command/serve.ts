@@ -1,50 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { few, parseDuration } from "leasehold/common";
+import { few } from "leasehold/common";
 import { type Leases, type Member, open, startMember } from "leasehold";
 import { openBlockDirectory } from "../disk/directory-store.js";
-import { startFiles } from "../node/start.js";
+import { rebalanceRateDefault, startFiles } from "../node/start.js";
 import { serveS3 } from "../s3/server.js";
 import { filesCatalogue } from "../metrics/catalogue.js";
 import { FilesMetrics } from "../metrics/files-metrics.js";
 import { openUsers } from "../users/users.js";
 import { serveWebdav } from "../webdav/server.js";
+import type { Logger } from "leasehold/runtime";
 import { eventLog } from "../logs/log-events.js";
 import {
   exitCode,
-  usageError,
+  reloadSettings,
   securityOf,
-  type LogFlags,
   requestedLogger,
   serverLogger,
   notifyParent,
   serveMetrics,
   notifySystemd,
+  type ServiceManager,
   stopRequested,
   toJson,
   printLine,
 } from "leasehold/cli";
 import { type DiskFault, type NodeCheck, nodeChecks } from "./node-checks.js";
 import { localFilesPort } from "./nodes.js";
-import type { FilesOptions } from "./settings.js";
-
-export interface ServeOptions extends FilesOptions, LogFlags {
-  readonly id?: string;
-  readonly dir?: string;
-  readonly node?: readonly string[];
-  readonly member?: readonly string[];
-  readonly join?: boolean;
-  readonly rebalanceRate?: string;
-  readonly http?: string;
-  readonly s3?: string;
-  readonly httpCert?: string;
-  readonly httpKey?: string;
-  readonly user?: string;
-  readonly users?: string;
-  readonly blockSize?: string;
-  readonly ttlMax?: string;
-  readonly maxClockSkew?: string;
-  readonly metricsAddress?: string;
-}
+import { type ServeOptions, type ServeSettings, certificateOf, serveSettingsOf } from "./serve-settings.js";
 
 /** Messages of a forked node to its parent. */
 export interface ServeNews {
@@ -62,58 +44,53 @@ const stopMsMax = 10_000;
 
 /** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const stopped = stopRequested();
+  let { rebalanceRate } = options;
+  let node: ServedNode | undefined;
+  const logger = serverLogger(options);
+  const stopped = stopRequested(() => {
+    const takes = { "files.rebalanceRate": (rate: unknown) => void (rebalanceRate = Number(rate)) };
+    void reloadSettings({ logger, manager: node?.systemd, takes });
+  });
+  const settings = serveSettingsOf(options);
+  node = { settings, options, stopped, logger, rate: () => rebalanceRate ?? rebalanceRateDefault };
   const late = stopped.then(() => sleep(stopMsMax)).then(() => exitCode("ok"));
-  return Promise.race([serveUntil(stopped, options), late]);
+  return Promise.race([serveNode(node), late]);
 }
 
-async function serveUntil(stopped: Promise<void>, options: ServeOptions): Promise<number> {
-  const { id, dir } = options;
-  if (options.user !== undefined && options.users !== undefined)
-    throw usageError("--user (LEASEHOLD_FILES_USER) and --users exclude each other");
-  // A signature is checked with the password, of which that file has only a hash.
-  if (options.s3 !== undefined && options.users !== undefined)
-    throw usageError("--s3 needs the one user of --user (LEASEHOLD_FILES_USER), and not --users");
-  if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
-  const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
-  const security = securityOf(options);
+async function serveNode(node: ServedNode): Promise<number> {
+  const { settings } = node;
   // A node that was added need not be a member of the cluster of the leases.
-  if (!Object.hasOwn(members, id)) return serveBesideMembers(id, dir, nodes, members, options, stopped);
-  const member = await startMember({
-    id,
-    members,
-    ...(options.cluster !== undefined && { cluster: options.cluster }),
-    ...(options.ttlMax !== undefined && { ttlMax: parseDuration(options.ttlMax, "--ttl-max") }),
-    ...(options.maxClockSkew !== undefined && {
-      maxClockSkew: parseDuration(options.maxClockSkew, "--max-clock-skew"),
-    }),
-    ...security,
-    logger: serverLogger(options),
-  });
+  if (!Object.hasOwn(settings.members, settings.id)) return serveBesideMembers(node);
+  const member = await startMember({ ...settings.memberOptions, logger: node.logger });
   try {
-    return await serveObserved(id, dir, nodes, member, options, stopped);
+    return await serveObserved(node, member);
   } finally {
     await Promise.race([member.close(), sleep(closeMsMax)]);
   }
 }
 
-async function serveBesideMembers(
-  id: string,
-  dir: string,
-  nodes: Readonly<Record<string, string>>,
-  members: Readonly<Record<string, string>>,
-  options: ServeOptions,
-  stopped: Promise<void>,
-): Promise<number> {
+interface ServedNode {
+  readonly settings: ServeSettings;
+  readonly options: ServeOptions;
+  readonly stopped: Promise<void>;
+  readonly rate: () => number;
+  readonly logger: Logger;
+  /** Once it serves. */
+  systemd?: ServiceManager;
+}
+
+async function serveBesideMembers(node: ServedNode): Promise<number> {
+  const { id, members } = node.settings;
+  const { options } = node;
   const urls = Object.values(members).map((address) => `flease://${address}` as const);
   const leases = await open(...few(urls), {
     name: `files-${id}`,
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     ...securityOf(options),
-    logger: serverLogger(options),
+    logger: node.logger,
   });
   try {
-    return await serveObserved(id, dir, nodes, { leases }, options, stopped);
+    return await serveObserved(node, { leases });
   } finally {
     await Promise.race([leases.close(), sleep(closeMsMax)]);
   }
@@ -125,48 +102,40 @@ interface NodeHealth {
 }
 
 async function serveObserved(
-  id: string,
-  directory: string,
-  nodes: Readonly<Record<string, string>>,
+  node: ServedNode,
   participant: Member | { readonly leases: Leases },
-  options: ServeOptions,
-  stopped: Promise<void>,
 ): Promise<number> {
   let metrics: FilesMetrics | undefined;
   const starting = { name: "disk", isPassed: false, detail: "it is being opened" };
   const health: NodeHealth = { checks: () => [starting] };
   const served = await serveMetrics(
-    options.metricsAddress,
+    node.options.metricsAddress,
     (all) => {
       all.observe(participant.leases);
       all.observeHealth(() => health.checks());
       if ("status" in participant) all.observeMember(participant);
       metrics = new FilesMetrics(all.define(filesCatalogue));
     },
-    requestedLogger(options),
+    requestedLogger(node.options),
   );
   try {
-    return await serveFiles(id, directory, nodes, participant.leases, metrics, health, options, stopped);
+    return await serveFiles(node, participant.leases, metrics, health);
   } finally {
     await served?.close();
   }
 }
 
 async function serveFiles(
-  id: string,
-  directory: string,
-  nodes: Readonly<Record<string, string>>,
+  node: ServedNode,
   leases: Leases,
   metrics: FilesMetrics | undefined,
   health: NodeHealth,
-  options: ServeOptions,
-  stopped: Promise<void>,
 ): Promise<number> {
-  const logger = serverLogger(options);
+  const { settings, options, stopped, rate, logger } = node;
+  const { id, dir, nodes, credentials } = settings;
   const events = eventLog(logger);
   const fault: { last?: DiskFault } = {};
-  const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
-  const store = await openBlockDirectory(directory, {
+  const store = await openBlockDirectory(dir, {
     synced: metrics && ((ms) => metrics.synced(ms)),
     failed: ({ message: error }) => {
       fault.last = { atMs: performance.now(), error };
@@ -183,19 +152,18 @@ async function serveFiles(
       joins: options.join,
       leases,
       store,
-      blockSize,
-      rebalanceRate: options.rebalanceRate === undefined ? undefined : Number(options.rebalanceRate),
+      blockSize: options.blockSize,
+      rebalanceRate: rate,
       cluster,
       ...security,
       logger,
     });
     stops.unshift(() => files.close());
-    metrics?.watch(files, directory);
+    metrics?.watch(files, dir);
     health.checks = () => nodeChecks(files.status(), fault.last, performance.now());
     const complain = (error: string): void => events.limited("server-fault", error, error, { error });
     const users = options.users === undefined ? undefined : await openUsers(options.users, { logger });
     if (users !== undefined) stops.push(async () => users.close());
-    const { user: credentials } = options;
     const common = { credentials, tls: certificateOf(options), fault: complain, logger, observer: metrics };
     const at = addressIn(options.http ?? `127.0.0.1:${localFilesPort}`);
     const front = await serveWebdav(files, leases, { ...common, ...at, users });
@@ -206,10 +174,10 @@ async function serveFiles(
     const urls = { url: front.url, ...(s3 && { s3: s3.url }) };
     events.log("node-serving", `${id} serves ${urls.url}`, { node: id, url: urls.url, s3: urls.s3 });
     announce(options, { type: "serving", id, ...urls });
-    const systemd = notifySystemd({ checks: health.checks });
+    node.systemd = notifySystemd({ checks: health.checks });
     await stopped;
     events.log("node-stopping", `${id} was told to stop`, { node: id });
-    systemd.stopping();
+    node.systemd.stopping();
   } finally {
     // The HTTP server stops first, so that requests in flight can end.
     for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
@@ -227,23 +195,4 @@ function announce({ output = "table" }: ServeOptions, news: ServeNews): void {
 function addressIn(text: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(`http://${text}`);
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
-}
-
-/** `a=host:port`, once for each. */
-function listOf(given: readonly string[] | undefined, option: string): Record<string, string> {
-  const entries = (given ?? []).map((text) => {
-    const at = text.indexOf("=");
-    if (at < 1) throw usageError(`${option} is ID=HOST:PORT, not ${JSON.stringify(text)}`);
-    return [text.slice(0, at), text.slice(at + 1)] as const;
-  });
-  if (entries.length === 0) throw usageError(`${option} is missing: give it once for each node`);
-  return Object.fromEntries(entries);
-}
-
-/** The certificate for clients of WebDAV: one for them, or the one that the node has for members. */
-function certificateOf({ httpCert, httpKey, tlsCert, tlsKey }: ServeOptions) {
-  if ((httpCert === undefined) !== (httpKey === undefined))
-    throw usageError("--http-cert and --http-key are needed together");
-  if (httpCert !== undefined && httpKey !== undefined) return { cert: httpCert, key: httpKey };
-  return tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { PeerCertificate } from "node:tls";
 import { parseDuration } from "leasehold/common";
 import { proofOfCertificate, unprovenClaim, identityProblem } from "leasehold/runtime";
-import { usageError, type OutputFormat, type SharedOptions } from "leasehold/cli";
+import { configFailure, usageError, type OutputFormat, type SharedOptions } from "leasehold/cli";
 import { Nodes, type Trust, localNodes } from "./nodes.js";
 
 /** A lost primary's lease may have to expire first; the default leaves room for that. */
@@ -12,6 +12,7 @@ export const filesTimeoutDefault = "30s";
 export interface FilesOptions extends SharedOptions {
   readonly nodes?: readonly string[];
   readonly user?: string;
+  readonly userFile?: string;
 }
 
 export interface FilesSettings {
@@ -22,26 +23,41 @@ export interface FilesSettings {
 export function filesSettingsOf(options: FilesOptions): FilesSettings {
   const urls = options.nodes ?? localNodes;
   if (urls.length === 0) throw usageError("--nodes names nothing; give at least one http://host:port");
-  if (options.user !== undefined && !options.user.includes(":")) throw usageError("--user is NAME:PASSWORD");
+  const user = userOf(options);
   const timeoutMs = parseDuration(options.timeout ?? filesTimeoutDefault, "--timeout");
   return {
-    nodes: new Nodes(urls, timeoutMs, options.user, trustOf(urls, options)),
+    nodes: new Nodes(urls, timeoutMs, user, trustOf(urls, options)),
     output: options.output ?? "table",
   };
+}
+
+/** `NAME:PASSWORD` of `--user`, or of the first line of `--user-file`. */
+export function userOf({ user, userFile }: FilesOptions): string | undefined {
+  if (user !== undefined && userFile !== undefined)
+    throw configFailure(
+      "CONFIG_CONFLICT",
+      "--user (LEASEHOLD_FILES_USER) and --user-file exclude each other",
+    );
+  const given = userFile === undefined ? user : readText(userFile).split(/\r?\n/, 1)[0]!;
+  const where = userFile === undefined ? "--user" : `the first line of ${userFile}`;
+  if (given !== undefined && !given.includes(":"))
+    throw configFailure("CONFIG_VALUE", `${where} is NAME:PASSWORD`);
+  return given;
 }
 
 /** With `--tls-ca`, any certificate of a member is trusted as a node's, whatever its host name. */
 function trustOf(urls: readonly string[], { tlsCa, cluster = "leasehold" }: FilesOptions): Trust {
   if (!urls.some((url) => /^https:/i.test(url))) return {};
   if (tlsCa === undefined) return { checkServerIdentity: identityProblem };
-  return { ca: readAuthority(tlsCa), checkServerIdentity: memberOrHost(cluster) };
+  return { ca: readText(tlsCa), checkServerIdentity: memberOrHost(cluster) };
 }
 
-function readAuthority(path: string): string {
+function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw usageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    const { code } = error as NodeJS.ErrnoException;
+    throw configFailure("CONFIG_UNREADABLE", `${path} cannot be read: ${code}`);
   }
 }
 

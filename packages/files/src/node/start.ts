@@ -63,9 +63,9 @@ export interface StartFilesOptions extends SecurityOptions {
   readonly idle?: Duration | undefined;
   /**
    * Bytes per second that this node fetches of contents that it lacks or that are placed on it anew. Default
-   * 32 MiB.
+   * 32 MiB. A function is asked each time.
    */
-  readonly rebalanceRate?: number | undefined;
+  readonly rebalanceRate?: number | (() => number) | undefined;
   /** The pause between two blocks of the scrub. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
   /** Receives refused connections, once a minute for each cause (`docs/log-events.md`). Default: none. */
@@ -74,7 +74,8 @@ export interface StartFilesOptions extends SecurityOptions {
 
 const ttlDefaultMs = 5_000;
 const blockSizeDefault = 256 * 2 ** 10;
-const rebalanceBytesPerSDefault = 32 * 2 ** 20;
+/** Bytes per second. */
+export const rebalanceRateDefault = 32 * 2 ** 20;
 const rebalanceBytesPerSMin = 64 * 2 ** 10;
 /** They keep the names, of which each has all. */
 const foundersMax = 5;
@@ -218,6 +219,9 @@ function settingsOf(options: StartFilesOptions) {
   const { ttlMinMs, ttlMaxMs } = options.leases.guarantees;
   const ttlDefault = Math.max(ttlMinMs, Math.min(ttlDefaultMs, ttlMaxMs));
   const ttlMs = parseDuration(options.ttl ?? ttlDefault, "ttl");
+  const { rebalanceRate = rebalanceRateDefault } = options;
+  const rate = typeof rebalanceRate === "number" ? () => rebalanceRate : rebalanceRate;
+  checkRate(rate());
   return {
     blockSize: options.blockSize ?? blockSizeDefault,
     ttlMs,
@@ -229,14 +233,16 @@ function settingsOf(options: StartFilesOptions) {
     sweepPauseMs,
     recordsMin,
     keptChanges,
-    rebalanceBytesPerS: rateOf(options.rebalanceRate ?? rebalanceBytesPerSDefault),
+    get rebalanceBytesPerS() {
+      return Math.max(rebalanceBytesPerSMin, rate());
+    },
     idleMs: parseDuration(options.idle ?? "1m", "idle"),
     scrubPauseMs: parseDuration(options.scrubPause ?? "100ms", "scrubPause"),
   };
 }
 
-function rateOf(bytesPerS: number): number {
-  if (bytesPerS >= rebalanceBytesPerSMin) return bytesPerS;
+function checkRate(bytesPerS: number): void {
+  if (bytesPerS >= rebalanceBytesPerSMin) return;
   throw new LeaseholdError("INVALID_CONFIG", `rebalanceRate is ${rebalanceBytesPerSMin} bytes/s or more`);
 }
 

@@ -1,7 +1,6 @@
 import { InvalidArgumentError, Option } from "./common/commander.js";
-import { logFormats, logLevels } from "../runtime/event-log.js";
 import { limitMax } from "../lease/slots.js";
-import { WAIT_DEFAULT } from "./common/settings.js";
+import { settingOption } from "./settings/setting-option.js";
 
 /** Takes the exit code of the command that ran. */
 export type Finish = (code: number) => void;
@@ -11,10 +10,8 @@ export function examples(...lines: string[]): string {
 }
 
 /** The options of commands that take a lease. */
-export const ttlOption = () =>
-  new Option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)");
-export const waitOption = () =>
-  new Option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`);
+export const ttlOption = () => settingOption("ttl");
+export const waitOption = () => settingOption("wait");
 export const limitOption = () =>
   new Option("-n, --limit <n>", "a counted lease: at most so many have it at a time, each with a slot")
     .argParser(wholeNumber(1, limitMax))
@@ -42,20 +39,10 @@ export const fairOption = () =>
     "wait in order: first come, first served among those who say so; not on stores",
   ).conflicts("try");
 /** For commands that last. */
-export const metricsOption = () =>
-  new Option(
-    "--metrics-address <host:port>",
-    "serve metrics and health by HTTP there, such as 127.0.0.1:9464",
-  );
+export const metricsOption = () => settingOption("metricsAddress");
 
-export const logFormatOption = () =>
-  new Option("--log-format <format>", "log to standard error: JSON lines for programs, or text")
-    .choices([...logFormats])
-    .env("LEASEHOLD_LOG_FORMAT");
-export const logLevelOption = () =>
-  new Option("--log-level <level>", "the least level of what is logged (default: info)")
-    .choices([...logLevels])
-    .env("LEASEHOLD_LOG_LEVEL");
+export const logFormatOption = () => settingOption("logFormat");
+export const logLevelOption = () => settingOption("logLevel");
 
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");

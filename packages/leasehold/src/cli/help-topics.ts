@@ -2,6 +2,8 @@ import { type Command, Help } from "./common/commander.js";
 import { exitCodeLines } from "./common/exit-codes.js";
 import { LOCAL_ENDPOINTS } from "./common/settings.js";
 import { usefulOptions } from "./common/shared-options.js";
+import { SettingOption } from "./settings/setting-option.js";
+import { variableOf } from "./settings/table.js";
 
 /** As wide as commander's own lines. */
 const WIDTH_MAX = 78;
@@ -14,6 +16,10 @@ const isTopic = (command: Command): boolean => topics.includes(command.name());
 /** A command's help names the options that it shares with others; `leasehold help options` explains them. */
 export function listSharedOptionsOnce(program: Command): void {
   program.configureHelp({
+    optionDescription(option) {
+      const text = Help.prototype.optionDescription.call(this, option);
+      return option instanceof SettingOption ? `${text} (env: ${variableOf(option.key)})` : text;
+    },
     // The program's own options are the shared ones.
     visibleOptions(command) {
       const shown = Help.prototype.visibleOptions.call(this, command);

@@ -13,13 +13,10 @@ import {
   tryOption,
   ttlOption,
   waitOption,
-  wholeNumber,
 } from "./command-help.js";
-import { exitCode } from "./common/exit-codes.js";
+import { settingOption } from "./settings/setting-option.js";
 import type { WatchCommandOptions } from "./commands/watch.js";
 import type { HoldOptions } from "./commands/hold.js";
-
-const parseExitCode = wholeNumber(0, 255);
 
 export function addRun(program: Command, finish: Finish): void {
   program
@@ -43,18 +40,10 @@ export function addRun(program: Command, finish: Finish): void {
     .addOption(exclusiveOption())
     .addOption(fairOption())
     .addOption(attachOption())
-    .option(
-      "--kill-after <duration>",
-      "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
-    )
-    .option(
-      "--conflict-exit-code <n>",
-      "exit code when another holds it",
-      parseExitCode,
-      exitCode("conflict"),
-    )
+    .addOption(settingOption("killAfter"))
+    .addOption(settingOption("conflictExitCode"))
     .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
-    .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
+    .addOption(settingOption("lostExitCode"))
     .addOption(metricsOption())
     .addOption(logFormatOption())
     .addOption(logLevelOption())
@@ -117,7 +106,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .addOption(sharedOption())
     .addOption(exclusiveOption())
     .addOption(fairOption())
-    .option("--label <text>", "what others read who ask who holds it")
+    .addOption(settingOption("label"))
     .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
     .option("--detach", "take it, print a handle by which one other can go on with it, and end")
     .addOption(attachOption())
@@ -147,7 +136,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .argument("<name>", "the resource")
     .argument("[command...]", "what to run while leading; when it ends by itself, so does elect")
     .addOption(ttlOption())
-    .option("--label <text>", "what others read who ask who leads")
+    .addOption(settingOption("label"))
     .option("--data <json>", "what programs read of the leader, as JSON of at most 1,024 bytes")
     .addOption(metricsOption())
     .addOption(logFormatOption())

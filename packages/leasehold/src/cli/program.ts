@@ -1,18 +1,12 @@
-import { Command, CommanderError, Option } from "./common/commander.js";
-import {
-  type Finish,
-  examples,
-  logFormatOption,
-  logLevelOption,
-  metricsOption,
-  wholeNumber,
-} from "./command-help.js";
+import { Command, CommanderError } from "./common/commander.js";
+import { type Finish, examples, wholeNumber } from "./command-help.js";
 import { letSignalsEnd } from "./common/front.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
-import { printLine } from "./output/print.js";
-import { TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
-import { addSecurityOptions } from "./common/security-options.js";
-import { commandPath, refuseUselessOptions, takeJson } from "./common/shared-options.js";
+import { printErrorsAsJson, printLine } from "./output/print.js";
+import { applySettings } from "./settings/apply.js";
+import { checkedBy } from "./settings/checks.js";
+import { settingOption } from "./settings/setting-option.js";
+import { commandPath, isJson, refuseUselessOptions, takeJson } from "./common/shared-options.js";
 import { addTopics, listSharedOptionsOnce } from "./help-topics.js";
 import { addGet, addHolding, addList, addRun, addWatching } from "./lease-commands.js";
 import { addCert } from "./cert-commands.js";
@@ -43,13 +37,29 @@ const parseCount = wholeNumber(1, COUNT_MAX);
 const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
 
+/** The step between the parsing of a command and its action. */
+type Prepare = (program: Command, action: Command) => Promise<void> | void;
+
+async function prepareToRun(program: Command, action: Command): Promise<void> {
+  refuseUselessOptions(action);
+  await applySettings(action);
+  takeJson(program);
+  if (isJson(program)) printErrorsAsJson();
+  if (!listening.has(commandPath(action))) letSignalsEnd();
+}
+
 /**
  * Builds the command line. Each command's module is loaded only when that command runs, and for
  * `run NAME … -- COMMAND`, which scripts call often, no other command is added, so that it starts fast.
  *
  * @param words the command line; without it, the commands of all installed packages are loaded
+ * @param prepare runs before each action
  */
-export async function buildProgram(finish: Finish, words?: readonly string[]): Promise<Command> {
+export async function buildProgram(
+  finish: Finish,
+  words?: readonly string[],
+  prepare: Prepare = prepareToRun,
+): Promise<Command> {
   const program = new Command("leasehold")
     .description(
       "Exclusive, time-bounded ownership of a named resource: leases among peers or on shared storage, without a lock server.",
@@ -62,11 +72,7 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => void printLine(text.trimEnd()) });
   addSharedOptions(program);
   listSharedOptionsOnce(program);
-  program.hook("preAction", (_program, action) => {
-    refuseUselessOptions(action);
-    takeJson(program);
-    if (!listening.has(commandPath(action))) letSignalsEnd();
-  });
+  program.hook("preAction", (_program, action) => prepare(program, action));
   program.commandsGroup("Leases:");
   addRun(program, finish);
   if (words?.[0] === "run" && words.includes("--")) return program;
@@ -83,6 +89,7 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
   addCert(program, finish);
   await addPackageCommands(program, finish, words);
   program.commandsGroup("Other:");
+  addConfig(program, finish, words ?? []);
   addCheck(program, finish);
   addHealth(program, finish);
   addCompletion(program, finish);
@@ -103,33 +110,15 @@ export async function buildProgram(finish: Finish, words?: readonly string[]): P
   return program;
 }
 
+/** In the order of the help. */
+const sharedSettings = ["endpoints", "cluster", "output", "timeout"] as const;
+const securitySettings = ["tls.ca", "tls.cert", "tls.key", "keyFile", "role"] as const;
+
 function addSharedOptions(program: Command): void {
-  program
-    .addOption(
-      new Option(
-        "--endpoints <urls>",
-        "members to ask, stores (delta+KIND:…) or a core (core://…), repeated or separated by commas",
-      )
-        .argParser(collectEndpoints)
-        .env("LEASEHOLD_ENDPOINTS"),
-    )
-    .addOption(
-      new Option("--cluster <name>", "name of the cluster, to be refused by any other").env(
-        "LEASEHOLD_CLUSTER",
-      ),
-    )
-    .addOption(
-      new Option("-o, --output <format>", "how to print: a table for people, or JSON for programs")
-        .choices(["table", "json", "ndjson"])
-        .env("LEASEHOLD_OUTPUT"),
-    )
-    .addOption(new Option("--json", "as -o json; errors are JSON then, too"))
-    .addOption(
-      new Option("--timeout <duration>", `how long to wait for an answer (default: ${TIMEOUT_DEFAULT})`).env(
-        "LEASEHOLD_TIMEOUT",
-      ),
-    );
-  addSecurityOptions(program);
+  program.option("--config <file>", "settings as JSON; see docs/configuration.md");
+  for (const key of sharedSettings) program.addOption(settingOption(key));
+  program.option("--json", "as -o json; errors are JSON then, too");
+  for (const key of securitySettings) program.addOption(settingOption(key));
 }
 
 function addUp(program: Command, finish: Finish): void {
@@ -191,29 +180,32 @@ function addDoctor(program: Command, finish: Finish): void {
     });
 }
 
+const peerSettings = [
+  "id",
+  "members",
+  "listen",
+  "ttlMax",
+  "maxClockSkew",
+  "clockRateError",
+  "cellSize",
+  "rpcTimeout",
+  "resourcesMax",
+  "viewsFile",
+  "initialClusterState",
+  "insecure",
+  "metricsAddress",
+  "logFormat",
+  "logLevel",
+] as const;
+
 function addPeer(program: Command, finish: Finish): void {
-  program
-    .command("peer")
-    .description("run a member of a cluster in this terminal")
-    .option("--config <file>", "settings as JSON; see docs/cli-cluster.md")
-    .option("--id <id>", "name of this member")
-    .option("--member <id=host:port>", "one member, this one included; once for each", collectMembers)
-    .option("--listen <host:port>", "address to listen on (default: this member's own)")
-    .option("--ttl-max <duration>", "longest lease, the same on every member (default: 15s)")
-    .option(
-      "--max-clock-skew <duration>",
-      "how far clocks may be apart, the same on every member (default: 500ms)",
-    )
-    .option("--rpc-timeout <duration>", "how long to wait for a majority in one round trip")
-    .option("--views-file <file>", "where this member keeps who the members are, so that they can change")
-    .option(
-      "--initial-cluster-state <state>",
-      "without a views file yet: new, or existing (learns, and has no vote before it is added)",
-    )
-    .option("--insecure", "allow plain TCP beyond loopback")
-    .addOption(metricsOption())
-    .addOption(logFormatOption())
-    .addOption(logLevelOption())
+  const command = program.command("peer").description("run a member of a cluster in this terminal");
+  for (const key of peerSettings) command.addOption(settingOption(key));
+  checkedBy(command, async (options) => {
+    const { checkPeer } = await import("./commands/peer.js");
+    await checkPeer(options);
+  });
+  command
     .addHelpText(
       "after",
       examples(
@@ -224,6 +216,43 @@ function addPeer(program: Command, finish: Finish): void {
     .action(async (_options: unknown, command: Command) => {
       const { peer } = await import("./commands/peer.js");
       finish(await peer(command.optsWithGlobals()));
+    });
+}
+
+function addConfig(program: Command, finish: Finish, words: readonly string[]): void {
+  const config = program
+    .command("config")
+    .description("check settings, show where each comes from, or print their JSON Schema")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold config check /etc/leasehold.json",
+        "leasehold config check peer --config /etc/leasehold.json",
+        "leasehold config show peer --config /etc/leasehold.json --id b",
+        "leasehold config schema > leasehold.schema.json",
+      ),
+    );
+  /** The program of another command's line, which goes as far as its action. */
+  const build = (line: readonly string[], stop: (action: Command) => never) =>
+    buildProgram(finish, line, (_program, action) => stop(action));
+  const about = (name: "check" | "show", what: string, argument: string) =>
+    config
+      .command(name)
+      .description(what)
+      .argument(argument, "a command with its options; check: or a file")
+      .allowUnknownOption()
+      .action(async (_words: string[], _options: unknown, self: Command) => {
+        const command = await import("./commands/config.js");
+        finish(await command[name](words, self.optsWithGlobals(), build));
+      });
+  about("check", "check a file, or all settings of a command", "[command...]");
+  about("show", "show the settings of a command, and where each value comes from", "<command...>");
+  config
+    .command("schema")
+    .description("print the JSON Schema of the file, by which editors complete it")
+    .action(async () => {
+      const { schema } = await import("./commands/config.js");
+      finish(schema());
     });
 }
 
@@ -276,10 +305,6 @@ function addHealth(program: Command, finish: Finish): void {
       const { health } = await import("./commands/health.js");
       finish(await health(address, command.optsWithGlobals()));
     });
-}
-
-function collectMembers(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text];
 }
 
 /** `undefined` for help and version output, which are no faults. */

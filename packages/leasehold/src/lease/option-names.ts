@@ -100,7 +100,7 @@ function unknownOption(call: string, name: string, names: readonly string[]): Le
 const wrongLettersMax = 0.4;
 
 /** The name that differs by the fewest letters, if it is close enough. */
-function nearest(name: string, names: readonly string[]): string | undefined {
+export function nearest(name: string, names: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const each of names) {

@@ -97,6 +97,21 @@ export const logEvents = {
     fields: [],
     help: "A setting is allowed, and probably not what was meant.",
   },
+  "settings-reloaded": {
+    level: "info",
+    fields: ["setting", "value"],
+    help: "SIGHUP: the settings were read again; `setting` has changed, and the server has taken the new value.",
+  },
+  "settings-need-restart": {
+    level: "warn",
+    fields: ["setting", "value"],
+    help: "SIGHUP: the setting has changed, and the server takes the new value at its next start.",
+  },
+  "settings-refused": {
+    level: "warn",
+    fields: ["error"],
+    help: "SIGHUP: the settings have a fault. The server goes on with what it has.",
+  },
   "files-reread": {
     level: "info",
     fields: ["paths"],

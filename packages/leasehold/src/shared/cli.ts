@@ -25,16 +25,15 @@ export { serveMetrics } from "../cli/common/metrics.js";
 export { printErrorLine } from "../cli/common/write.js";
 export { notifyParent } from "../cli/common/parent-process.js";
 export { securityOf } from "../cli/common/security-options.js";
-export {
-  type OutputFormat,
-  type Settings,
-  type SharedOptions,
-  collectEndpoints,
-  settingsOf,
-} from "../cli/common/settings.js";
+export { configFailure } from "../cli/common/config-faults.js";
+export { type OutputFormat, type Settings, type SharedOptions, settingsOf } from "../cli/common/settings.js";
 export { listenToSignals } from "../cli/common/signals.js";
 export { stopRequested } from "../cli/common/stop-requested.js";
-export { notifySystemd } from "../cli/common/systemd.js";
+export { type ServiceManager, notifySystemd } from "../cli/common/systemd.js";
+export { addressesOf, checkMember } from "../cli/commands/peer-config.js";
+export { checkedBy } from "../cli/settings/checks.js";
+export { reloadSettings } from "../cli/settings/reload.js";
+export { settingOption } from "../cli/settings/setting-option.js";
 export { type Paint, paintFor } from "../cli/output/ansi.js";
 export { toJson } from "../cli/output/json.js";
 export { type Presentation, present, shortTime } from "../cli/output/present.js";

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { MemberReport } from "../../flease/tcp/types.js";
 import { reportOf } from "../../../../../test/support/member-status.js";
 import { plain } from "../output/ansi.js";
@@ -275,21 +272,7 @@ describe("status", () => {
 });
 
 describe("the settings of a peer", () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "leasehold-peer-"));
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  function file(content: unknown): string {
-    const path = join(folder, "peer.json");
-    writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
-    return path;
-  }
-
-  const members = { a: "h:1", b: "h:2", c: "h:3" };
-
-  test("come from flags", () => {
+  test("are its options; missing ones are left to the library", () => {
     const flags = { id: "a", member: ["a=h:1", "b=[::1]:2"], ttlMax: "4s", insecure: true };
     expect(memberOptionsOf(flags)).toEqual({
       id: "a",
@@ -299,40 +282,13 @@ describe("the settings of a peer", () => {
     });
   });
 
-  test("come from a file, and flags override them", () => {
-    const config = file({ id: "a", members, ttlMax: 4_000, cluster: "one" });
-    expect(memberOptionsOf({ config, id: "b", cluster: "two" })).toEqual({
-      id: "b",
-      members,
-      ttlMax: 4_000,
-      cluster: "two",
-    });
-  });
-
-  test.each([
-    [{ id: "a", members, ttlmax: "4s" }, 'unknown setting "ttlmax"'],
-    [{ id: "a", members: { a: 7400 } }, "members.a: expected text"],
-    [{ id: "a", members, insecure: "yes" }, "insecure: expected true or false"],
-    [{ id: "a", members, ttlMax: true }, "ttlMax: expected a duration"],
-    [{ id: "a", members: ["h:1"] }, "members: expected an object"],
-    [
-      { id: "a", members, tls: { ca: "ca.pem", cert: 1, keys: "" } },
-      'unknown setting "tls.keys"; tls.key: is missing; tls.cert: ',
-    ],
-    [{ id: "a" }, "--member"],
-    [{ members }, "--id"],
-    [[], "one JSON object"],
-    ["{", "is not JSON"],
-  ])("refuses %j and names the error", (content, message) => {
-    expect(() => memberOptionsOf({ config: file(content) })).toThrow(message);
-  });
-
-  test("refuses a member without an address, a member given twice and a missing file", () => {
+  test("are refused without an id or members, without an address, and with a member given twice", () => {
+    expect(() => memberOptionsOf({ member: ["a=h:1"] })).toThrow("--id");
+    expect(() => memberOptionsOf({ id: "a" })).toThrow("--member");
     expect(() => memberOptionsOf({ id: "a", member: ["a"] })).toThrow(
       "--member a: it should be id=host:port",
     );
     expect(() => memberOptionsOf({ id: "a", member: ["a=h:1", "a=h:2"] })).toThrow("a was given already");
-    expect(() => memberOptionsOf({ config: join(folder, "none.json") })).toThrow("no such file");
   });
 });
 

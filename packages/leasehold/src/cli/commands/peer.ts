@@ -4,6 +4,7 @@ import type { EventLog } from "../../runtime/event-log.js";
 import { eventLog, type LogEvents } from "../../runtime/log-events.js";
 import { startMember } from "../../index.js";
 import { memberChecks } from "../../metrics/health.js";
+import { reloadSettings } from "../settings/reload.js";
 import { exitCode } from "../common/exit-codes.js";
 import { toJson } from "../output/json.js";
 import { shortTime } from "../output/present.js";
@@ -12,9 +13,9 @@ import { notifyParent } from "../common/parent-process.js";
 import { printLine } from "../output/print.js";
 import { requestedLogger, serverLogger } from "../common/log-options.js";
 import { stopRequested } from "../common/stop-requested.js";
-import { notifySystemd } from "../common/systemd.js";
+import { type ServiceManager, notifySystemd } from "../common/systemd.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
-import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
+import { type PeerFlags, checkMember, memberOptionsOf } from "./peer-config.js";
 
 /** Messages of a forked member to its parent. */
 export type PeerNews =
@@ -24,15 +25,28 @@ export type PeerNews =
 /** Time limit of a clean shutdown; then the process exits anyway. */
 const CLOSE_MS_MAX = 3_000;
 
+type PeerOptions = SharedOptions & PeerFlags;
+
+/** Whether `leasehold peer` could start with these options. */
+export async function checkPeer(options: PeerOptions): Promise<void> {
+  await checkMember(memberOptionsOf(options));
+}
+
 /** `leasehold peer`: one member, until a signal or the end of the parent that forked it. */
-export async function peer(options: SharedOptions & PeerFlags): Promise<number> {
+export async function peer(options: PeerOptions): Promise<number> {
   const { output } = settingsOf(options);
-  const stopped = stopRequested();
-  const { metricsAddress, logFormat, logLevel, ...settings } = memberOptionsOf(options);
-  const asked = requestedLogger({ logFormat, logLevel });
-  const logger = serverLogger({ logFormat, logLevel });
+  const { metricsAddress } = options;
+  const asked = requestedLogger(options);
+  const logger = serverLogger(options);
   const events = eventLog(logger);
-  const member = await startMember({ ...settings, logger });
+  let started: Member | undefined;
+  let systemd: ServiceManager | undefined;
+  const stopped = stopRequested(() => {
+    const takes = { resourcesMax: (max: unknown) => started?.setResourcesMax(Number(max)) };
+    void reloadSettings({ logger, manager: systemd, takes });
+  });
+  const member = await startMember({ ...memberOptionsOf(options), logger });
+  started = member;
   try {
     const metrics = await serveMetrics(
       metricsAddress,
@@ -43,7 +57,7 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
       asked,
     );
     announce(member, output, events);
-    const systemd = notifySystemd({ checks: () => memberChecks(member.status()) });
+    systemd = notifySystemd({ checks: () => memberChecks(member.status()) });
     await stopped;
     events.log("member-stopping", `${member.id} was told to stop`, { member: member.id });
     systemd.stopping();

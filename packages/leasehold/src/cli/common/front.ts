@@ -50,7 +50,20 @@ export function isBehind(): boolean {
 export function needsFront(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   const own = end === -1 ? words : words.slice(0, end);
-  return [...own, process.env["LEASEHOLD_ENDPOINTS"] ?? ""].some((text) => FILES.test(text));
+  const at = own.findIndex((word) => /^--config(?:=|$)/.test(word));
+  const option = own[at]?.includes("=") ? own[at].slice(own[at].indexOf("=") + 1) : own[at + 1];
+  const config = at === -1 ? process.env["LEASEHOLD_CONFIG"] : option;
+  const texts = [...own, process.env["LEASEHOLD_ENDPOINTS"] ?? "", config ? textIn(config) : ""];
+  return texts.some((text) => FILES.test(text));
+}
+
+/** A file that cannot be read is refused later. */
+function textIn(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Runs the same command in a process behind, and exits like it. */

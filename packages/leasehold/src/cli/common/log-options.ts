@@ -1,4 +1,4 @@
-export { lineLogger } from "../../logs/line-logger.js";
+export { type LineLogger, lineLogger } from "../../logs/line-logger.js";
 import { type LineLogger, lineLogger } from "../../logs/line-logger.js";
 import type { LogFormat, LogLevel } from "../../runtime/event-log.js";
 import { printErrorLine } from "./write.js";

@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { memberOptionsOf } from "../commands/peer-config.js";
 import { buildProgram } from "../program.js";
-import { environmentWithoutSecurity, securityOf } from "./security-options.js";
+import { environmentWithoutSettings } from "../settings/environment.js";
+import { securityOf } from "./security-options.js";
 import { openOptions, settingsOf } from "./settings.js";
 
 vi.mock("../commands/list.js", () => ({ list: vi.fn(async () => 0) }));
@@ -35,8 +32,8 @@ describe("how to prove who we are", () => {
     vi.stubEnv("LEASEHOLD_TLS_KEY", "me.key");
     vi.stubEnv("LEASEHOLD_ROLE", "client");
     expect(await opened()).toMatchObject({ tls, role: "client" });
-    expect(Object.keys(environmentWithoutSecurity()).filter((name) => /TLS|ROLE/.test(name))).toEqual([]);
-    expect(environmentWithoutSecurity()["PATH"]).toBe(process.env["PATH"]);
+    expect(Object.keys(environmentWithoutSettings()).filter((name) => /TLS|ROLE/.test(name))).toEqual([]);
+    expect(environmentWithoutSettings()["PATH"]).toBe(process.env["PATH"]);
   });
 
   test("is refused when it is incomplete or contradictory", () => {
@@ -49,16 +46,5 @@ describe("how to prove who we are", () => {
   test("is refused where it has no meaning", async () => {
     const parsing = (await buildProgram(() => {})).parseAsync(["up", "--key-file", "x"], { from: "user" });
     await expect(parsing).rejects.toThrow(/--key-file has no meaning for up/);
-  });
-
-  test("comes from a member's file, and options override it", () => {
-    const folder = mkdtempSync(join(tmpdir(), "leasehold-peer-"));
-    const config = join(folder, "a.json");
-    writeFileSync(config, JSON.stringify({ id: "a", members: { a: "127.0.0.1:1" }, keyFile: "cluster.key" }));
-    expect(memberOptionsOf({ config })).toMatchObject({ keyFile: "cluster.key" });
-    const replaced = memberOptionsOf({ config, tlsCa: "ca.pem", tlsCert: "me.pem", tlsKey: "me.key" });
-    expect(replaced).toMatchObject({ tls });
-    expect(replaced).not.toHaveProperty("keyFile");
-    rmSync(folder, { recursive: true });
   });
 });

@@ -10,14 +10,16 @@ interface Useless {
 
 const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
-const all = [...aboutAsking, ...credentials, "cluster", "output", "json"] as const;
+/** For commands without settings of their own. */
+const noFile = [...aboutAsking, ...credentials, "config"] as const;
+const all = [...noFile, "cluster", "output", "json"] as const;
 const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
 /** Nodes of files authenticate by certificates, and users by name and password. */
 const askedOfFiles = asked.filter((name) => name !== "tlsCa" && name !== "cluster");
 const isOutput = (name: string) => name === "output" || name === "json";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
-  up: { names: [...aboutAsking, ...credentials], why: "its cluster is on this machine only" },
+  up: { names: noFile, why: "its cluster is on this machine only" },
   peer: { names: aboutAsking, why: "it is a member itself, and asks no running member" },
   // The server has a --key-file of its own, like etcd: its private key.
   core: { names: all, why: "it is a server itself, and asks no running member" },
@@ -31,7 +33,7 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   completion: { names: all },
   files: { names: askedOfFiles, why: "its nodes are named by --nodes" },
   "files serve": { names: ["endpoints", "role", "timeout"], why: "it is a node itself" },
-  "files up": { names: [...asked, "timeout"], why: "its nodes are on this machine only" },
+  "files up": { names: [...asked, "timeout", "config"], why: "its nodes are on this machine only" },
 };
 
 /** A command as it is typed: `ls`, `files ls`. */
@@ -48,7 +50,7 @@ function uselessOf(command: Command): Useless | undefined {
 }
 
 /** The program, whose options all commands share. */
-function programOf(command: Command): Command {
+export function programOf(command: Command): Command {
   return command.parent === null ? command : programOf(command.parent);
 }
 
@@ -64,6 +66,11 @@ export function asksForJson(words: readonly string[]): boolean {
   return ["json", "ndjson"].includes(formats.at(-1) ?? process.env["LEASEHOLD_OUTPUT"] ?? "");
 }
 
+/** Whether the output is JSON, wherever that was requested. */
+export function isJson(program: Command): boolean {
+  return ["json", "ndjson"].includes(String(program.getOptionValue("output")));
+}
+
 /** Sets the output format for `--json`. */
 export function takeJson(program: Command): void {
   if (program.getOptionValue("json") !== true) return;
@@ -75,8 +82,13 @@ export function takeJson(program: Command): void {
 
 /** The program's options with a meaning for this command: its help shows no others. */
 export function usefulOptions(command: Command): Option[] {
-  const useless = uselessOf(command)?.names ?? [];
-  return programOf(command).options.filter((option) => !useless.includes(option.attributeName()));
+  return programOf(command).options.filter((option) => hasUse(command, option));
+}
+
+/** Whether an option of the command, or of the program, has a meaning for it. */
+export function hasUse(command: Command, option: Option): boolean {
+  if (command.options.includes(option)) return true;
+  return uselessOf(command)?.names.includes(option.attributeName()) !== true;
 }
 
 /** @throws CommandFailure for an option that was given to a command which has no use for it. */

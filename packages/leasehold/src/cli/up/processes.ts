@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { environmentWithoutSecurity } from "../common/security-options.js";
+import { environmentWithoutSettings } from "../settings/environment.js";
 
 /**
  * The pause before a process that exits by itself is restarted, so that a broken one does not keep the
@@ -40,7 +40,7 @@ export class Processes {
     const path = fileURLToPath(new URL(plan.module, import.meta.url));
     const child = fork(path, [...plan.args], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      env: environmentWithoutSecurity(),
+      env: environmentWithoutSettings(),
     });
     this.#running.set(plan.name, child);
     let last = "";

@@ -72,10 +72,10 @@ export interface Kept {
 const unknownAccount = "";
 
 export class Quotas {
-  readonly #max: number;
-  readonly #pool: number;
-  readonly #accountLeast: number;
-  readonly #nameLeast: number;
+  #max = 0;
+  #pool = 0;
+  #accountLeast = 0;
+  #nameLeast = 0;
   readonly #accounts = new Map<string, Account>();
   /**
    * Connected participants, by the owner of their requests. One key may have several connections (a client,
@@ -90,10 +90,23 @@ export class Quotas {
   #greatest: Payer | undefined;
 
   constructor(max: number) {
+    this.resize(max);
+  }
+
+  /**
+   * From now on this much may be kept. What is kept stays: with less than that, nobody gets more before
+   * enough has gone.
+   */
+  resize(max: number): void {
     this.#max = max;
     this.#pool = max - Math.floor(max * reservedPart);
     this.#accountLeast = Math.max(1, Math.floor(max * accountPart));
     this.#nameLeast = Math.max(1, Math.floor(max * namePart));
+    // Each account's certain part depends on the least part of a name.
+    for (const account of this.#accounts.values()) {
+      account.certain = 0;
+      for (const { used } of account.names.values()) account.certain += Math.min(used, this.#nameLeast);
+    }
   }
 
   get used(): number {

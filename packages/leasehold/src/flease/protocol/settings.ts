@@ -105,10 +105,14 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
   checkMembers(settings.members);
   checkCellSize(settings);
   checkTimes(settings);
-  const { resourcesMax } = settings;
+  checkResourcesMax(settings.resourcesMax);
+  return settings;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function checkResourcesMax(resourcesMax: number): void {
   const isWhole = Number.isInteger(resourcesMax) && resourcesMax >= 1;
   require(isWhole, `resourcesMax must be a whole number of 1 or more, and is ${resourcesMax}`);
-  return settings;
 }
 
 function checkMembers(members: readonly string[]): void {

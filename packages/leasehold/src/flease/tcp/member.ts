@@ -2,7 +2,7 @@ import { labelOf } from "../../runtime/participant.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { LeaseManager } from "../../lease/manager/lease-manager.js";
-import { fleaseSettings, settingsAdvice, whyNoMemberId } from "../protocol/settings.js";
+import { checkResourcesMax, fleaseSettings, settingsAdvice, whyNoMemberId } from "../protocol/settings.js";
 import { parseAddress } from "../../runtime/address.js";
 import { defineCluster } from "./cluster.js";
 import type { Cluster } from "../views/cluster.js";
@@ -15,6 +15,7 @@ import { memberOptionNames } from "./option-names.js";
 import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
+import { checkExposure } from "./transport/listener.js";
 import type { Member, MemberOptions } from "./types.js";
 import type { ViewKeeping } from "./views/node-views.js";
 import { ViewFile } from "./views/view-file.js";
@@ -49,10 +50,33 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
       address,
       leases,
       status: () => node.status(),
+      setResourcesMax: (max) => {
+        checkResourcesMax(max);
+        node.peer.acceptor?.quotas?.resize(max);
+      },
       ready: (given = {}) => whenReady(recovering, given, world),
       close: () => leases.close(),
     };
   });
+}
+
+/**
+ * Whether a member with these options could start: its settings, and its certificates or keys.
+ *
+ * @returns advice on settings that are allowed and unwise.
+ * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `INVALID_URL`
+ */
+export async function checkMemberOptions(options: MemberOptions): Promise<readonly string[]> {
+  const { id } = options;
+  const cluster = clusterOf(options);
+  const listen = options.listen ?? options.members[id]!;
+  parseAddress(listen);
+  viewKeepingOf(options);
+  const owner = { role: "member", memberId: id, cluster: cluster.name } as const;
+  const credentials = await loadCredentials(options, owner, realWorld(), silent);
+  credentials?.close();
+  if (credentials === undefined && options.insecure !== true) checkExposure(listen);
+  return settingsAdvice(cluster.settings);
 }
 
 function viewKeepingOf({ id, members, viewsFile, ...more }: MemberOptions): ViewKeeping | undefined {

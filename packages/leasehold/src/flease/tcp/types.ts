@@ -169,6 +169,18 @@ export interface Member {
   /** Status of this member, and of the others as it sees them. */
   status(): MemberStatus;
   /**
+   * Changes {@link MemberOptions.resourcesMax}: a whole number of 1 or more. What the member keeps stays,
+   * even if it is more than that.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG`
+   *
+   * @example
+   * ```ts
+   * member.setResourcesMax(2_000_000);
+   * ```
+   */
+  setResourcesMax(max: number): void;
+  /**
    * Resolves when the member's vote counts: when the recovery wait is over (`ttlMax` · 1.22 or `ttlMax` + 3 ·
    * `maxClockSkew` with the default `clockRateError`, the longer of them) and the member is connected with a
    * majority.

@@ -18,6 +18,18 @@ export interface FileWatchOptions<T> {
   readonly everyMs: number;
 }
 
+/** Every open watch of this process, for {@link rereadFiles}. */
+const open = new Set<{ look(): Promise<readonly string[]> }>();
+
+/**
+ * Reads what has changed at once, for every watch of this process. A fault is reported to the watch's logger.
+ *
+ * @returns the paths that were read again and are in use.
+ */
+export async function rereadFiles(): Promise<readonly string[]> {
+  return [...new Set((await Promise.all([...open].map((watch) => watch.look()))).flat())];
+}
+
 /**
  * The content of files, read again when one of them changes. They are polled instead of watched by the
  * operating system: polling works on every file system and for every way of replacing a file, and holds no
@@ -36,7 +48,9 @@ export class FileWatch<T> {
     this.#options = options;
     this.current = current;
     this.#seen = seen;
-    if (options.paths.length > 0) this.#wait();
+    if (options.paths.length === 0) return;
+    open.add(this);
+    this.#wait();
   }
 
   /** @throws what `read` throws: there is no former content yet. */
@@ -48,31 +62,36 @@ export class FileWatch<T> {
 
   close(): void {
     this.#closed = true;
+    open.delete(this);
     this.#timer?.cancel();
   }
 
   #wait(): void {
     const { world, everyMs } = this.#options;
-    this.#timer = world.timers.after(everyMs, () => void this.#look());
+    this.#timer = world.timers.after(everyMs, () => {
+      void this.look().finally(() => {
+        if (!this.#closed) this.#wait();
+      });
+    });
   }
 
-  async #look(): Promise<void> {
+  /** @returns the paths if they have changed and their new content is in use. */
+  async look(): Promise<readonly string[]> {
     const events = eventLog(this.#options.logger);
     const paths = this.#options.paths.join(", ");
     const seen = await fingerprint(this.#options.paths);
-    if (seen !== this.#seen && !this.#closed) {
-      this.#seen = seen;
-      try {
-        const next = await this.#options.read();
-        this.current = next;
-        this.version += 1;
-        events.log("files-reread", `reread: ${paths}; new connections use it`, { paths });
-      } catch (error) {
-        const text = `${(error as Error).message}; what was read before stays in use`;
-        events.log("files-unusable", text, { paths });
-      }
+    if (seen === this.#seen || this.#closed) return [];
+    this.#seen = seen;
+    try {
+      this.current = await this.#options.read();
+      this.version += 1;
+      events.log("files-reread", `reread: ${paths}; new connections use it`, { paths });
+      return this.#options.paths;
+    } catch (error) {
+      const text = `${(error as Error).message}; what was read before stays in use`;
+      events.log("files-unusable", text, { paths });
+      return [];
     }
-    if (!this.#closed) this.#wait();
   }
 }
 

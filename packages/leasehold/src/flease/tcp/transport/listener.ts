@@ -6,6 +6,20 @@ import { formatAddress, isLoopback, parseAddress } from "../../../runtime/addres
 /** Connections that the kernel queues while the event loop is busy. */
 const BACKLOG = 511;
 
+/**
+ * Refuses an address that other machines reach.
+ *
+ * @throws LeaseholdError `INVALID_URL`, `INVALID_CONFIG`.
+ */
+export function checkExposure(address: string): void {
+  if (isLoopback(parseAddress(address).host)) return;
+  throw new LeaseholdError(
+    "INVALID_CONFIG",
+    `${address} can be reached from other machines, and plain TCP neither encrypts nor checks who connects: ` +
+      "anybody could take part. Give it `tls` or a `key`, listen on 127.0.0.1 or [::1], or allow it with `insecure: true`",
+  );
+}
+
 /** Accepts connections at one address. */
 export class Listener {
   readonly #server: Server;
@@ -23,13 +37,7 @@ export class Listener {
    */
   async listen(address: string, openly: boolean): Promise<string> {
     const { host, port } = parseAddress(address);
-    if (!openly && !isLoopback(host)) {
-      throw new LeaseholdError(
-        "INVALID_CONFIG",
-        `${address} can be reached from other machines, and plain TCP neither encrypts nor checks who connects: ` +
-          "anybody could take part. Give it `tls` or a `key`, listen on 127.0.0.1 or [::1], or allow it with `insecure: true`",
-      );
-    }
+    if (!openly) checkExposure(address);
     const server = this.#server;
     await new Promise<void>((resolve, reject) => {
       const failed = (error: Error): void => {
