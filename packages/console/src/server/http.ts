@@ -138,6 +138,8 @@ export class HttpServer {
     const { allowChanges, leases, observer } = this.#parts;
     if (!allowChanges)
       return send(response, { status: 403, text: "this console only shows: see --allow-changes\n" });
+    // A request that was read has no socket any more.
+    const from = request.socket.remoteAddress ?? "somebody";
     const { action, name, to } = readAct(await bodyOf(request));
     const options = { timeout: askMsMax };
     const result =
@@ -147,7 +149,6 @@ export class HttpServer {
           ? await leases.break(name, options)
           : await leases.handOver(name, to ?? "", options);
     const words = { release: "asked to release", break: "broke", handover: "handed over" }[action];
-    const from = request.socket.remoteAddress ?? "somebody";
     const outcome = result.done ? "" : ", without effect";
     observer.record.note(
       "action",

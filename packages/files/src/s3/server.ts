@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LeaseholdError } from "leasehold/common";
-import { type EventLog, formatAddress } from "leasehold/runtime";
+import type { EventLog } from "leasehold/runtime";
 import { eventLog, type LogEvents } from "../logs/log-events.js";
 import type { Files } from "../types.js";
 import {
@@ -10,6 +10,8 @@ import {
   idleMs,
   listen,
   type ListenOptions,
+  type Origin,
+  originOf,
   requestsMax,
 } from "../webdav/listen.js";
 import type { Call } from "./call.js";
@@ -99,6 +101,7 @@ class Front {
     const requestId = randomUUID();
     response.setHeader("x-amz-request-id", requestId);
     const { socket } = request;
+    const origin = originOf(socket);
     // The end of an upload, and changes that wait for a majority, are silent for long.
     const unlimited = (): void => void socket.setTimeout(0);
     request.once("end", unlimited);
@@ -110,6 +113,7 @@ class Front {
       const call = this.#callOf(request, response);
       await operationOf(call)(call);
     } catch (error) {
+      this.#audit(request, error, origin);
       this.#refuse(request, response, error, requestId);
     } finally {
       this.#underWay -= 1;
@@ -143,17 +147,18 @@ class Front {
     };
   }
 
-  #audit({ headers, socket }: IncomingMessage, { code, message }: S3Error): void {
-    const address = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
+  #audit({ headers }: IncomingMessage, error: unknown, { host, address }: Origin): void {
+    const known = s3ErrorOf(error);
+    if (known === undefined || !refusals.has(known.code)) return;
+    const { code, message } = known;
     const subject = /Credential=([^/,\s]{1,64})\//.exec(headers.authorization ?? "")?.[1] ?? "";
     const text = `a request from ${address} was refused: ${message}`;
     const fields = { cause: code, subject, address };
-    this.#events.limited("credential-refused", `${socket.remoteAddress} ${code}`, text, fields);
+    this.#events.limited("credential-refused", `${host} ${code}`, text, fields);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown, requestId: string): void {
     const known = s3ErrorOf(error);
-    if (known !== undefined && refusals.has(known.code)) this.#audit(request, known);
     if (known === undefined && !request.destroyed)
       this.#options.fault?.(error instanceof Error ? (error.stack ?? error.message) : String(error));
     if (response.headersSent) {

@@ -8,7 +8,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
-import { isLoopback, type Logger } from "leasehold/runtime";
+import { formatAddress, isLoopback, type Logger } from "leasehold/runtime";
 import type { RequestObserver } from "../types.js";
 import { watchCertificate } from "./certificate.js";
 import { Refusal } from "./refusal.js";
@@ -151,4 +151,15 @@ export function checkHost({ headers }: IncomingMessage, options: ListenOptions):
   // A page of another site can send requests to loopback, but its browser adds the origin.
   if (headers.origin !== undefined && headers.origin !== `${schemeOf(options)}://${headers.host}`)
     throw new Refusal(403, "pages of other sites are not served");
+}
+
+/** The client of a request. */
+export interface Origin {
+  readonly host: string;
+  readonly address: string;
+}
+
+/** To be asked at once: a request that was read, or broken off, may have no socket any more. */
+export function originOf({ remoteAddress: host = "", remotePort = 0 }: Socket): Origin {
+  return { host, address: formatAddress(host, remotePort) };
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LeaseholdError, type Leases } from "leasehold/common";
-import { type EventLog, formatAddress } from "leasehold/runtime";
+import type { EventLog } from "leasehold/runtime";
 import { eventLog, type LogEvents } from "../logs/log-events.js";
 import type { Files } from "../types.js";
 import { GuardedFiles } from "../users/guarded-files.js";
@@ -17,6 +17,8 @@ import {
   idleMs,
   listen,
   type ListenOptions,
+  type Origin,
+  originOf,
   requestsMax,
 } from "./listen.js";
 import { Locks } from "./locks.js";
@@ -102,6 +104,7 @@ class Front {
     if (isFollower) this.#followers += 1;
     else this.#underWay += 1;
     const { socket } = request;
+    const origin = originOf(socket);
     let caller: Caller | undefined;
     // The end of an upload, and changes that seal many files, are silent for long.
     if (atWork.has(request.method ?? "")) socket.setTimeout(0);
@@ -118,9 +121,9 @@ class Front {
       if (this.#expected === undefined && this.#options.users === undefined)
         checkHost(request, this.#options);
       caller = await this.#callerOf(request);
-      await this.#answer(request, response, caller);
+      await this.#answer(request, response, caller, origin);
     } catch (error) {
-      this.#audit(request, error, caller);
+      this.#audit(request, error, caller, origin);
       this.#refuse(request, response, error);
     } finally {
       if (isFollower) this.#followers -= 1;
@@ -130,13 +133,18 @@ class Front {
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    { address }: Origin,
+  ): Promise<void> {
     const { rights, name: by } = caller;
     const path = pathOf(request.url ?? "");
     if (path === "" && request.method === "POST") {
       const change = await answerNodes(new GuardedFiles(this.#files, rights), request, response);
       if (change === null) return;
-      const [address, subject] = [addressOf(request), subjectOf(change)];
+      const subject = subjectOf(change);
       const text = `${by} at ${address} changes the nodes: ${change.what} ${subject}`;
       this.#events.log("nodes-changed", text, { change: change.what, subject, by, address });
       return;
@@ -183,9 +191,13 @@ class Front {
   }
 
   /** Logs a refused user. A request without a name is how a client asks whether one is needed. */
-  #audit(request: IncomingMessage, error: unknown, caller: Caller | undefined): void {
-    const [address, { method = "" }] = [addressOf(request), request];
-    const host = request.socket.remoteAddress ?? "";
+  #audit(
+    request: IncomingMessage,
+    error: unknown,
+    caller: Caller | undefined,
+    { host, address }: Origin,
+  ): void {
+    const { method = "" } = request;
     if (error instanceof Refusal && error.status === 401) {
       const subject = nameIn(request.headers);
       if (request.headers.authorization === undefined) return;
@@ -227,10 +239,6 @@ class Front {
 interface Caller {
   readonly name: string;
   readonly rights: Rights;
-}
-
-function addressOf({ socket }: IncomingMessage): string {
-  return formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
 }
 
 const subjectLengthMax = 64;
