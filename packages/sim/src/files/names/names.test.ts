@@ -20,7 +20,7 @@ const minima: Readonly<Record<string, number>> = {
   brokenOff: 15,
   stalled: 30,
   collected: 50,
-  followed: 1_000,
+  followed: 100,
   resumed: 50,
   uncertain: 20,
   crashes: 20,
