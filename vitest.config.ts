@@ -141,6 +141,7 @@ export const projects = [
     testTimeout: 400_000,
     hookTimeout: 400_000,
     maxConcurrency: 2,
+    retry,
   },
   // Real servers and devices, and processes that are killed.
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
