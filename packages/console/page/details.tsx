@@ -176,7 +176,8 @@ function Timeline({ tenures }: { readonly tenures: readonly TenureView[] }) {
             <li key={token}>
               <span class={`dot lane-${holders.indexOf(holder) % laneCount}`} />
               <span>
-                <b title={holder}>{label ?? shortHolder(holder)}</b> {isOlder === true ? "over " : ""}
+                <b title={holder}>{shortHolder(holder)}</b> {label === undefined ? "" : `(${label}) `}
+                {isOlder === true ? "over " : ""}
                 {span((untilMs ?? now) - sinceMs)}
                 {untilMs === undefined ? ", holds it now" : `, until ${timeOfDay(untilMs)}`}
                 {end === undefined ? "" : `: ${endWords[end]}`}

@@ -57,7 +57,7 @@ effect(() => {
   else setTimeout(() => followed === key && follow(prefix, after), filterMs);
 });
 
-const whoOf = ({ label, holder }: LeaseView): string => label ?? shortHolder(holder);
+const whoOf = ({ holder }: LeaseView): string => shortHolder(holder);
 
 export function LeaseTable() {
   const box = useRef<HTMLDivElement>(null);
@@ -181,7 +181,7 @@ function Row({ name, index }: { readonly name: string; readonly index: number })
         {name}
       </span>
       <span role="cell" class="holder" title={lease?.holder}>
-        {lease === undefined ? "free" : whoOf(lease)}
+        {lease === undefined ? "free" : whoOf(lease)} <small>{lease?.label}</small>
       </span>
       <span role="cell" class="token">
         {lease?.token}

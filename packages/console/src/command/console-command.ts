@@ -7,7 +7,7 @@ export function addCommand(program: Command, finish: Finish): void {
     .description("serve a page that shows who holds what, since when, and why a lease cannot be had")
     .addOption(
       new Option("--address <host:port>", "where to serve it")
-        .default("127.0.0.1:7480")
+        .default("127.0.0.1:7450")
         .env("LEASEHOLD_CONSOLE"),
     )
     .option("--host-name <names...>", "other names by which browsers call it, as behind a proxy")
@@ -19,9 +19,9 @@ export function addCommand(program: Command, finish: Finish): void {
     .addHelpText(
       "after",
       examples(
-        "leasehold console                                      of the local cluster, at http://127.0.0.1:7480/",
+        "leasehold console                                      of the local cluster, at http://127.0.0.1:7450/",
         "leasehold console --endpoints core://10.0.0.1:2379",
-        "leasehold console --address 0.0.0.0:7480 --password-file console.password",
+        "leasehold console --address 0.0.0.0:7450 --password-file console.password",
       ),
     )
     .action(async (_options: unknown, command: Command) => {

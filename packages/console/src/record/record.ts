@@ -6,6 +6,8 @@ import { shortHolder } from "./holder.js";
 const tenuresMax = 50;
 const namesMax = 100_000;
 const eventsMax = 1_000;
+/** Names that have changed since a reader asked. A reader that is slower reads everything again. */
+const dirtyMax = 20_000;
 /** A lease that is freed so shortly before its known end may have run out. */
 const ranOutWithinMs = 250;
 /** Holders renew long before so small a share of the time is left. */
@@ -21,6 +23,8 @@ interface Held extends LeaseView {
 export interface Dirty {
   readonly names: Set<string>;
   readonly ends: Set<string>;
+  /** So much has changed that everything must be read again. */
+  isTooMuch: boolean;
   events: number;
 }
 
@@ -56,14 +60,20 @@ export class LeaseRecord {
     return this.#tenures.get(name) ?? [];
   }
 
-  /** The events with a greater number, at most the newest `max`. */
-  eventsAfter(number: number, max = eventsMax): readonly EventView[] {
-    return this.#events.filter((event) => event.number > number).slice(-max);
+  /** The events with a greater number, as far as they are kept. */
+  eventsAfter(number: number): readonly EventView[] {
+    const count = this.#eventNumber - number;
+    return count <= 0 ? [] : this.#events.slice(-count);
   }
 
   /** Changes from now on are noted here, until `forget`. */
   read(): Dirty {
-    const dirty: Dirty = { names: new Set(), ends: new Set(), events: this.#eventNumber };
+    const dirty: Dirty = {
+      names: new Set(),
+      ends: new Set(),
+      isTooMuch: false,
+      events: this.#eventNumber,
+    };
     this.#readers.add(dirty);
     return dirty;
   }
@@ -143,14 +153,17 @@ export class LeaseRecord {
     };
     this.#held.set(resource, held);
     this.#changed(resource);
-    if (isSame) return;
+    if (isSame) {
+      this.#changeTenure(resource, held.token, label === undefined ? {} : { label });
+      return;
+    }
     this.#begin(resource, held);
     if (!isOlder)
       this.#add({
         kind: "acquired",
         atMs: nowMs,
         name: resource,
-        text: `${holder} acquired it, token ${token}`,
+        text: `${whoIs(held)} acquired it, token ${token}`,
       });
   }
 
@@ -181,12 +194,8 @@ export class LeaseRecord {
   }
 
   #end(resource: string, held: Held, end: TenureEnd, nowMs: number): void {
-    const { token } = held;
     const who = whoIs(held);
-    const tenures = this.#tenures.get(resource);
-    const last = tenures?.at(-1);
-    if (tenures !== undefined && last?.token === token)
-      tenures[tenures.length - 1] = { ...last, untilMs: nowMs, end };
+    this.#changeTenure(resource, held.token, { untilMs: nowMs, end });
     const text = {
       released: `${who} released it`,
       "ran-out": `the lease of ${who} ran out`,
@@ -196,8 +205,20 @@ export class LeaseRecord {
     this.#add({ kind: end, atMs: nowMs, name: resource, text });
   }
 
+  #changeTenure(resource: string, token: string, change: Partial<TenureView>): void {
+    const tenures = this.#tenures.get(resource);
+    const last = tenures?.at(-1);
+    if (tenures !== undefined && last?.token === token) tenures[tenures.length - 1] = { ...last, ...change };
+  }
+
   #changed(resource: string): void {
-    for (const reader of this.#readers) reader.names.add(resource);
+    for (const reader of this.#readers) {
+      reader.names.add(resource);
+      if (reader.names.size <= dirtyMax) continue;
+      reader.names.clear();
+      reader.ends.clear();
+      reader.isTooMuch = true;
+    }
   }
 
   #add(event: Omit<EventView, "number">): void {
@@ -212,4 +233,5 @@ function endOf({ endsMs, spanMs, toldMs }: Held, nowMs: number): TenureEnd {
   return toldMs > endsMs - unrenewedShare * spanMs ? "ran-out" : "ended";
 }
 
-const whoIs = ({ label, holder }: Held): string => label ?? shortHolder(holder);
+/** Without the label: it may arrive after the lease, and one holder should have one name. */
+const whoIs = ({ holder }: Held): string => shortHolder(holder);

@@ -7,6 +7,8 @@ import type { Observer } from "./observer.js";
 const batchMs = 100;
 /** The leases that one page gets; it asks for the next part by the last name. */
 export const partMax = 10_000;
+/** A page that has not read for so long is cut off; a browser connects again. */
+const unreadMsMax = 30_000;
 /** A message at least so often, so that the page notices when the connection is dead. */
 const beatMs = 2_000;
 
@@ -38,7 +40,8 @@ export class LiveStream {
   #ground: unknown;
   #trouble: string | undefined;
   #sentMs = 0;
-  #isFull = false;
+  /** When the page stopped reading, by the steady clock. */
+  #fullSinceMs: number | undefined;
 
   constructor(response: ServerResponse, observer: Observer, part: LivePart, start: Unsent<LiveMessage>) {
     this.#response = response;
@@ -47,7 +50,7 @@ export class LiveStream {
     this.#dirty = observer.record.read();
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.on("drain", () => {
-      this.#isFull = false;
+      this.#fullSinceMs = undefined;
     });
     response.on("close", () => this.close());
     this.#send(start);
@@ -70,6 +73,8 @@ export class LiveStream {
     const shown = rest.slice(0, partMax);
     this.#before = names.length - rest.length;
     this.#last = rest.length > shown.length ? shown.at(-1) : undefined;
+    this.#dirty.isTooMuch = false;
+    this.#shown.clear();
     for (const name of shown) this.#shown.add(name);
     const leases = shown.flatMap((name) => record.get(name) ?? []);
     this.#send({ type: "all", leases, total: record.size, before: this.#before });
@@ -81,11 +86,15 @@ export class LiveStream {
   }
 
   #sendChanges(): void {
-    if (this.#isFull) return;
+    if (this.#fullSinceMs !== undefined) {
+      if (performance.now() - this.#fullSinceMs > unreadMsMax) this.#response.destroy();
+      return;
+    }
     const { record, ground, trouble } = this.#observer;
     const held: LeaseView[] = [];
     const gone: string[] = [];
     const wasEmpty = this.#dirty.names.size === 0;
+    if (this.#dirty.isTooMuch) this.#sendAll();
     for (const name of this.#dirty.names) {
       this.#dirty.ends.delete(name);
       if (!this.#isInPart(name)) continue;
@@ -121,6 +130,6 @@ export class LiveStream {
   #send(message: Unsent<LiveMessage>): void {
     this.#sentMs = Date.now();
     const text = JSON.stringify({ nowMs: this.#sentMs, ...message });
-    if (!this.#response.write(`data: ${text}\n\n`)) this.#isFull = true;
+    if (!this.#response.write(`data: ${text}\n\n`)) this.#fullSinceMs ??= performance.now();
   }
 }

@@ -74,7 +74,7 @@ export class Observer {
 
   async #watch(): Promise<void> {
     const { leases } = this.#parts;
-    this.record.begin(await leases.list(), Date.now());
+    this.record.begin(await leases.list("", { signal: this.#stop.signal }), Date.now());
     this.#troubles.delete("leases");
     for await (const change of leases.watch("", { signal: this.#stop.signal })) {
       this.record.change(change, Date.now());
@@ -82,7 +82,8 @@ export class Observer {
   }
 
   async #ends(): Promise<void> {
-    this.record.renewed(await this.#parts.leases.list(), Date.now());
+    const { signal } = this.#stop;
+    this.record.renewed(await this.#parts.leases.list("", { signal }), Date.now());
   }
 
   async #look(): Promise<void> {

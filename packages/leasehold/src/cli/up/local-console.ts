@@ -15,15 +15,15 @@ interface ConsoleModule {
   ): Promise<{ close(): Promise<void> }>;
 }
 
-const portWanted = 7480;
+const portWanted = 7450;
 
 /** The page of the local cluster, if its package is installed. */
 export class LocalConsole {
   readonly url: string;
   readonly #module: ConsoleModule;
   readonly #address: string;
-  #leases: Leases | undefined;
-  #page: { close(): Promise<void> } | undefined;
+  readonly #opened: { close(): Promise<void> }[] = [];
+  #isClosed = false;
 
   private constructor(module: ConsoleModule, address: string) {
     this.#module = module;
@@ -47,17 +47,25 @@ export class LocalConsole {
   async serve(endpoints: readonly string[], cluster: string | undefined): Promise<void> {
     try {
       const settings = settingsOf({ endpoints, ...(cluster !== undefined && { cluster }) });
-      this.#leases = await open(...few(settings.endpoints), { ...(cluster !== undefined && { cluster }) });
+      const leases = await open(...few(settings.endpoints), { ...(cluster !== undefined && { cluster }) });
+      await this.#keep(leases);
+      if (this.#isClosed) return;
       const options = { address: this.#address, allowChanges: true };
-      this.#page = await this.#module.startConsole(this.#leases, settings, options);
+      await this.#keep(await this.#module.startConsole(leases, settings, options));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       process.emitWarning(`the page cannot be served: ${why}`, "LeaseholdWarning");
     }
   }
 
+  /** What is being opened meanwhile is closed once it is open. */
   async close(): Promise<void> {
-    await this.#page?.close();
-    await this.#leases?.close();
+    this.#isClosed = true;
+    for (const each of this.#opened.splice(0).toReversed()) await each.close();
+  }
+
+  async #keep(opened: { close(): Promise<void> }): Promise<void> {
+    if (this.#isClosed) await opened.close();
+    else this.#opened.push(opened);
   }
 }
