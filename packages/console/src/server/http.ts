@@ -12,7 +12,7 @@ import { LiveStream } from "./live.js";
 import type { Observer } from "./observer.js";
 
 const connectionsMax = 256;
-const streamsMax = 64;
+export const streamsMax = 64;
 const bodyBytesMax = 4_096;
 const headersMsMax = 5_000;
 const askMsMax = 3_000;
@@ -82,7 +82,10 @@ export class HttpServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(security)) response.setHeader(name, value);
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://console");
+    const target = request.url ?? "/";
+    if (!URL.canParse(target, "http://console"))
+      return send(response, { status: 400, text: "no such path\n" });
+    const { pathname, searchParams } = new URL(target, "http://console");
     const isChange = request.method === "POST";
     const refused = refusal(request.headers, this.#parts.access, isChange);
     if (refused !== undefined) return send(response, refused);
@@ -203,8 +206,9 @@ function readAct(text: string): ActRequest {
 }
 
 function sendPage(response: ServerResponse, [file, type]: readonly [file: string, type: string]): void {
+  const content = readFileSync(fileURLToPath(new URL(file, pageFolder)));
   response.writeHead(200, { "content-type": type, "cache-control": "no-cache" });
-  response.end(readFileSync(fileURLToPath(new URL(file, pageFolder))));
+  response.end(content);
 }
 
 function send(response: ServerResponse, { status, text, headers = {} }: Refusal): void {
