@@ -85,3 +85,17 @@ test("a transaction that breaks a lease is logged when it has succeeded, and oth
   expect(await lineOf("Txn", put(record({ by: "op.1", broken: true }), false), 0, done)).toEqual([]);
   expect(await lineOf("Txn", put(Buffer.from('{"broken":true')), 0, done)).toEqual([]);
 });
+
+test("a change whose client has gone is logged with an unknown outcome: it may happen all the same", async () => {
+  const request = create(AuthUserAddRequestSchema, { name: "ann", password: "secret" });
+  for (const code of [1, 4, 14])
+    expect(await lineOf("UserAdd", request, code)).toMatchObject([
+      { id: "users-changed", fields: { subject: "ann", by: "root", outcome: "unknown" } },
+    ]);
+  const breaks = put(record({ by: "op.1", broken: true }));
+  expect(await lineOf("Txn", breaks, 1)).toMatchObject([
+    { id: "lease-broken", fields: { outcome: "unknown" } },
+  ]);
+  expect(await lineOf("UserAdd", request, 3)).toEqual([]);
+  expect(await lineOf("Range", {}, 1)).toEqual([]);
+});

@@ -1,6 +1,7 @@
 import type { MemberAddRequest, MemberRemoveRequest } from "leasehold/etcd/gen/etcd/cluster_pb.js";
 import type { TxnRequest } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { isRecord } from "leasehold/common";
+import { hostOf } from "./accounts/address-of.js";
 import type { Reports } from "./reports.js";
 import type { UnaryCall } from "./wire/rpc/call.js";
 
@@ -9,6 +10,8 @@ export type AuditedCall = Pick<UnaryCall, "code" | "metadata" | "peer" | "reques
 
 /** gRPC's codes of refusals. */
 const [invalidArgument, permissionDenied, unauthenticated] = [3, 7, 16];
+/** Codes of calls whose client has gone, or was told that nobody knows: the change may happen all the same. */
+const uncertain: ReadonlySet<number> = new Set([1, 4, 14]);
 
 const usersChanged = new Set([
   "AuthEnable",
@@ -47,30 +50,37 @@ export class AuditTrail {
   /** A call of etcd's API is over. */
   over(method: string, call: AuditedCall, response: unknown): void {
     if (call.code === 0) {
-      if (isDone(method, call.request, response)) void this.#done(method, call);
+      if (isDone(method, call.request, response)) void this.#done(method, call, "done");
+    } else if (uncertain.has(call.code)) {
+      if (isDone(method, call.request, { succeeded: true })) void this.#done(method, call, "unknown");
     } else if (isRefusal(method, call.code)) void this.#refused(method, call);
   }
 
-  async #done(method: string, call: AuditedCall): Promise<void> {
+  async #done(method: string, call: AuditedCall, outcome: "done" | "unknown"): Promise<void> {
     const [by, address] = [await this.#who(call), call.peer.address];
     const subject = this.#subjectOf(method, call.request);
+    const who = { by, address, outcome };
+    const end = outcome === "done" ? "" : "; the call ended before its outcome was known";
+    // Anybody can break off calls.
+    const log: Pick<Reports, "log">["log"] = (id, text, fields) => {
+      if (outcome === "done") this.#reports.log(id, text, fields);
+      else this.#reports.limited(id, `${hostOf(address)} ${by} ${method}`, `${text}${end}`, fields);
+    };
     const text = `${by} at ${address}: ${method} ${subject}`;
-    if (usersChanged.has(method))
-      this.#reports.log("users-changed", text, { call: method, subject, by, address });
-    else if (membersChanged.has(method))
-      this.#reports.log("members-changed", text, { call: method, subject, by, address });
-    else if (method === "MoveLeader") this.#reports.log("leader-handed-over", text, { subject, by, address });
-    else if (method === "Alarm") this.#reports.log("alarm-changed", text, { subject, by, address });
+    if (usersChanged.has(method)) log("users-changed", text, { call: method, subject, ...who });
+    else if (membersChanged.has(method)) log("members-changed", text, { call: method, subject, ...who });
+    else if (method === "MoveLeader") log("leader-handed-over", text, { subject, ...who });
+    else if (method === "Alarm") log("alarm-changed", text, { subject, ...who });
     else
       for (const { resource, holder, name } of brokenIn(call.request)) {
         const line = `${by} at ${address} (${name}) breaks the lease of ${resource}, held by ${holder}`;
-        this.#reports.log("lease-broken", line, { resource, holder, by, name, address });
+        log("lease-broken", line, { resource, holder, name, ...who });
       }
   }
 
   async #refused(method: string, call: AuditedCall): Promise<void> {
     const { address } = call.peer;
-    const host = address.replace(/:\d+$/, "");
+    const host = hostOf(address);
     if (call.code === permissionDenied) {
       const by = await this.#who(call);
       const text = `${by} at ${address} has no right to ${method}`;

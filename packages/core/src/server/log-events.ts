@@ -71,31 +71,31 @@ export const logEvents = {
   "users-changed": {
     level: "info",
     isAudit: true,
-    fields: ["call", "subject", "by", "address"],
+    fields: ["call", "subject", "by", "address", "outcome"],
     help: "Authentication, a user, a role or a right was changed. The subject is the user or role.",
   },
   "members-changed": {
     level: "info",
     isAudit: true,
-    fields: ["call", "subject", "by", "address"],
+    fields: ["call", "subject", "by", "address", "outcome"],
     help: "A server was added, removed, promoted or got other addresses.",
   },
   "leader-handed-over": {
     level: "info",
     isAudit: true,
-    fields: ["subject", "by", "address"],
+    fields: ["subject", "by", "address", "outcome"],
     help: "The leadership was moved to that server.",
   },
   "alarm-changed": {
     level: "info",
     isAudit: true,
-    fields: ["subject", "by", "address"],
+    fields: ["subject", "by", "address", "outcome"],
     help: "A client has raised an alarm or disarmed one.",
   },
   "lease-broken": {
     level: "info",
     isAudit: true,
-    fields: ["resource", "holder", "by", "name", "address"],
+    fields: ["resource", "holder", "by", "name", "address", "outcome"],
     help: "A client has barred the holder's renewals, so that the lease runs out.",
   },
   "permission-denied": {

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../common/maps.js";
 import { LogLimit } from "./log-limit.js";
 import type { LogEvent, Logger } from "./logger.js";
 
@@ -28,7 +29,8 @@ export class EventLog<All extends EventCatalogue> {
   readonly logger: Logger;
   readonly #events: All;
   readonly #nowMs: () => number;
-  readonly #limit = new LogLimit();
+  /** One for each event: causes that strangers choose must not silence other events. */
+  readonly #limits = new Map<string, LogLimit>();
 
   /** @param nowMs the steady clock */
   constructor(events: All, logger: Logger, nowMs: () => number) {
@@ -58,7 +60,7 @@ export class EventLog<All extends EventCatalogue> {
     message: string,
     fields: EventFields<All, Id>,
   ): void {
-    const line = this.#limit.line(`${id} ${cause}`, message, this.#nowMs());
+    const line = getOrInsert(this.#limits, id, () => new LogLimit()).line(cause, message, this.#nowMs());
     if (line !== undefined) this.log(id, line, fields);
   }
 }

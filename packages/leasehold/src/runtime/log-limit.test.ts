@@ -28,3 +28,10 @@ it("remembers a bounded number of causes; those beyond it share one line a minut
   expect(lines).toBe(logCausesMax + 1);
   expect(limit.line("cause 0", "known ones still count on their own", logLimitMs)).toBeDefined();
 });
+
+it("forgets causes that may be logged again: a stranger cannot silence others for good", () => {
+  const limit = new LogLimit();
+  for (let cause = 0; cause <= logCausesMax; cause += 1) limit.line(`stranger ${cause}`, "text", 0);
+  expect(limit.line("another", "text", 1)).toBeUndefined();
+  for (const cause of ["one", "two", "three"]) expect(limit.line(cause, "text", logLimitMs)).toBeDefined();
+});

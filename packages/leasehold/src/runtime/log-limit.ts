@@ -1,7 +1,7 @@
 /** The minimum interval of equal messages. */
 export const logLimitMs = 60_000;
 
-/** Distinct causes. Leasehold has a few dozen; beyond the bound the rest shares one. */
+/** Distinct causes within {@link logLimitMs}; beyond the bound the rest shares one. */
 export const logCausesMax = 256;
 
 const REST = "";
@@ -20,6 +20,7 @@ export class LogLimit {
 
   /** The line to log now, if any. `nowMs` is on the steady clock. */
   line(cause: string, text: string, nowMs: number): string | undefined {
+    if (this.#lastLines.size >= logCausesMax && !this.#lastLines.has(cause)) this.#forget(nowMs);
     const key = this.#lastLines.has(cause) || this.#lastLines.size < logCausesMax ? cause : REST;
     const last = this.#lastLines.get(key);
     if (last !== undefined && nowMs < last.untilMs) {
@@ -29,5 +30,10 @@ export class LogLimit {
     this.#lastLines.set(key, { untilMs: nowMs + logLimitMs, suppressed: 0 });
     const suppressed = last?.suppressed ?? 0;
     return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since the last such line)`;
+  }
+
+  /** Causes that may be logged again need not be remembered: strangers can think of any number of them. */
+  #forget(nowMs: number): void {
+    for (const [cause, { untilMs }] of this.#lastLines) if (untilMs <= nowMs) this.#lastLines.delete(cause);
   }
 }

@@ -58,7 +58,7 @@ export class LocalConsole {
     }
   }
 
-  /** What is being opened meanwhile is closed once it is open. */
+  /** A client or a page that is being opened meanwhile is closed once it is open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const each of this.#opened.splice(0).toReversed()) await each.close();
