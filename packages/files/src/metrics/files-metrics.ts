@@ -1,4 +1,4 @@
-import { statfsSync } from "node:fs";
+import { statfs } from "node:fs/promises";
 import type { Recorder } from "leasehold/metrics";
 import type { Files, FilesStatus, RequestObserver, ServedRequest } from "../types.js";
 import type { filesCatalogue } from "./catalogue.js";
@@ -14,11 +14,14 @@ const states = [
 const methods = new Set([
   ..."GET HEAD PUT POST DELETE OPTIONS".split(" "),
   ..."PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK".split(" "),
+  // Not of HTTP: a GET of events, which lasts as long as its client likes.
+  "FOLLOW",
 ]);
 
 /** The metrics of one node. */
 export class FilesMetrics implements RequestObserver {
   readonly #recorder: Recorder<typeof filesCatalogue>;
+  #isLooking = false;
 
   constructor(recorder: Recorder<typeof filesCatalogue>) {
     this.#recorder = recorder;
@@ -47,6 +50,7 @@ export class FilesMetrics implements RequestObserver {
    * @param directory where its disk is
    */
   watch(files: Pick<Files, "status">, directory: string): () => void {
+    void this.#lookAtDisk(directory);
     return this.#recorder.beforeRead(() => this.#show(files.status(), directory));
   }
 
@@ -66,7 +70,20 @@ export class FilesMetrics implements RequestObserver {
     }
     for (const [event, count] of Object.entries(status.counters))
       recorder.set("leasehold_files_events", [event], count);
-    const { bavail, bsize } = statfsSync(directory);
-    recorder.set("leasehold_files_disk_free", [], bavail * bsize);
+    void this.#lookAtDisk(directory);
+  }
+
+  /** The next reading shows the answer: a disk that hangs, or is gone, must not stop this one. */
+  async #lookAtDisk(directory: string): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const { bavail, bsize } = await statfs(directory);
+      this.#recorder.set("leasehold_files_disk_free", [], bavail * bsize);
+    } catch {
+      this.#recorder.clear("leasehold_files_disk_free");
+    } finally {
+      this.#isLooking = false;
+    }
   }
 }

@@ -42,11 +42,8 @@ export interface S3Options extends ListenOptions {
 export async function serveS3(files: Files, options: S3Options = {}): Promise<FrontServer> {
   const user = userOf(options.credentials);
   const front = new Front(options, files, user);
-  const server = await listen(
-    "S3",
-    user === undefined,
-    options,
-    (request, response) => void front.serve(request, response),
+  const server = await listen("S3", user === undefined, options, (request, response) =>
+    front.serve(request, response),
   );
   const collecting = setInterval(() => {
     collectUploads(files, Date.now()).catch((error: unknown) => {

@@ -55,7 +55,10 @@ export class Users {
     const events = eventLog(options.logger);
     let before: ReadonlyMap<string, User> | undefined;
     const read = async () => {
-      const users = await usersIn(path);
+      const users = new Map(await usersIn(path));
+      // A user that has not changed stays the same object: its password is not checked again.
+      for (const [name, user] of users)
+        if (isSame(before?.get(name), user)) users.set(name, before!.get(name)!);
       if (before !== undefined) auditUsers(events, path, before, users);
       before = users;
       return users;
@@ -120,12 +123,15 @@ function auditUsers(
   before: ReadonlyMap<string, User>,
   users: ReadonlyMap<string, User>,
 ): void {
-  const of = (user: User | undefined) => JSON.stringify(user);
   const names = [...new Set([...before.keys(), ...users.keys()])];
-  const changed = names.filter((name) => of(before.get(name)) !== of(users.get(name)));
+  const changed = names.filter((name) => before.get(name) !== users.get(name));
   if (changed.length === 0) return;
   const subject = changed.join(", ");
   events.log("users-changed", `${file} has changed: ${subject}`, { file, subject });
+}
+
+function isSame(one: User | undefined, other: User): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 async function usersIn(path: string): Promise<ReadonlyMap<string, User>> {

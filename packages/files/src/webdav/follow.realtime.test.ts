@@ -92,6 +92,14 @@ test("a folder's changes are sent as they come, and from the last event that a c
   expect([late.status, late.code]).toEqual([410, "CURSOR_GONE"]);
 });
 
+test("a follower is told that its node closes", async () => {
+  const { url } = await served();
+  const client = await Client.open(url);
+  await client.next();
+  void open.pop()!();
+  expect([await client.next(), await client.next()]).toMatchObject([{ data: { code: "CLOSED" } }, undefined]);
+});
+
 test("64 followers leave room for other requests", async () => {
   const { files, url } = await served();
   await files.set("x", "1");

@@ -6,6 +6,9 @@ import type { FileChange, Files } from "../types.js";
 /** The pause between two comments that show a client, and a proxy, that the connection is alive, ms. */
 const aliveMs = 15_000;
 
+/** The name of such requests in metrics, beside the methods of HTTP. */
+export const followMethod = "FOLLOW";
+
 /** Whether the request is for events. */
 export function wantsEvents({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && /\btext\/event-stream\b/i.test(headers.accept ?? "");
@@ -16,6 +19,7 @@ export function wantsEvents({ method, headers }: IncomingMessage): boolean {
  * moves the cursor. A client that comes back with `Last-Event-ID` goes on there.
  *
  * @param stillMay rejects when the user may not read the folder any more
+ * @param closing aborts when the server closes: the client is told, and comes back to another node
  */
 export async function follow(
   files: Files,
@@ -23,9 +27,10 @@ export async function follow(
   request: IncomingMessage,
   response: ServerResponse,
   stillMay: () => Promise<unknown>,
+  closing: AbortSignal,
 ): Promise<void> {
   const gone = new AbortController();
-  const { signal } = gone;
+  const signal = AbortSignal.any([gone.signal, closing]);
   response.on("close", () => gone.abort());
   const given = request.headers["last-event-id"];
   const after = typeof given === "string" && given !== "" ? given : undefined;
@@ -44,9 +49,10 @@ export async function follow(
       if (!response.write(events)) await once(response, "drain", { signal });
     }
   } catch (error) {
-    if (signal.aborted) return;
-    if (!response.headersSent) throw error;
-    const code = error instanceof LeaseholdError ? error.code : "UNEXPECTED";
+    if (gone.signal.aborted) return;
+    const fault = closing.aborted ? new LeaseholdError("CLOSED") : error;
+    if (!response.headersSent) throw fault;
+    const code = fault instanceof LeaseholdError ? fault.code : "UNEXPECTED";
     response.end(`event: failed\ndata: ${JSON.stringify({ code })}\n\n`);
   } finally {
     clearInterval(alive);

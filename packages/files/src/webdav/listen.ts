@@ -11,6 +11,7 @@ import { LeaseholdError } from "leasehold/common";
 import { formatAddress, isLoopback, type Logger } from "leasehold/runtime";
 import type { RequestObserver } from "../types.js";
 import { watchCertificate } from "./certificate.js";
+import { followMethod, wantsEvents } from "./follow.js";
 import { Refusal } from "./refusal.js";
 
 /** Concurrent requests; each has two pieces of a file in memory. */
@@ -62,12 +63,16 @@ export async function listen(
   what: string,
   isOpen: boolean,
   options: ListenOptions,
-  answer: RequestListener,
+  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<FrontServer> {
   const { host = "127.0.0.1", port: wanted = 0, tls, observer } = options;
   const listener: RequestListener = (request, response) => {
     if (observer !== undefined) observe(what.toLowerCase(), request, response, observer);
-    answer(request, response);
+    // A fault of one request ends that request.
+    answer(request, response).catch((error: unknown) => {
+      options.fault?.(error instanceof Error ? (error.stack ?? error.message) : String(error));
+      response.destroy();
+    });
   };
   if (!isLoopback(host) && (isOpen || tls === undefined))
     throw new LeaseholdError(
@@ -110,10 +115,12 @@ const counted = new WeakMap<Socket, { readonly received: number; readonly sent: 
 
 function observe(
   api: string,
-  { method = "", socket }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   observer: RequestObserver,
 ): void {
+  const { method = "", socket } = request;
+  const isFollower = wantsEvents(request);
   const begunMs = performance.now();
   observer.begun(api);
   response.once("close", () => {
@@ -126,8 +133,9 @@ function observe(
     const failed = typeof code === "string" ? code.toLowerCase() : String(statusCode);
     observer.ended({
       api,
-      method,
-      outcome: !writableFinished ? "cut" : statusCode < 400 ? "ok" : failed,
+      // It lasts as long as its client likes, which ends it.
+      method: isFollower ? followMethod : method,
+      outcome: !writableFinished && !isFollower ? "cut" : statusCode < 400 ? "ok" : failed,
       tookMs: performance.now() - begunMs,
       received: received - (before?.received ?? 0),
       sent: sent - (before?.sent ?? 0),

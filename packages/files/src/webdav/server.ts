@@ -66,15 +66,13 @@ export async function serveWebdav(
   const isOpen = credentials === undefined && users === undefined;
   const locks = new Locks(leaseLocks(leases, lockPrefix));
   const front = new Front(options, files, locks);
-  const server = await listen(
-    "WebDAV",
-    isOpen,
-    options,
-    (request, response) => void front.serve(request, response),
+  const server = await listen("WebDAV", isOpen, options, (request, response) =>
+    front.serve(request, response),
   );
   return {
     url: server.url,
     close: async () => {
+      front.close();
       await server.close();
       await locks.close();
     },
@@ -89,6 +87,7 @@ class Front {
   readonly #events: EventLog<LogEvents>;
   #underWay = 0;
   #followers = 0;
+  readonly #closing = new AbortController();
 
   constructor(options: WebdavOptions, files: Files, locks: Locks) {
     this.#options = options;
@@ -97,6 +96,11 @@ class Front {
     this.#events = eventLog(options.logger);
     const { credentials } = options;
     this.#expected = credentials === undefined ? undefined : digest(credentials);
+  }
+
+  /** Ends those that follow changes; other requests end by themselves. */
+  close(): void {
+    this.#closing.abort();
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -155,7 +159,7 @@ class Front {
         files.mustRead(path);
         return files;
       };
-      await follow(await mayFollow(), path, request, response, mayFollow);
+      await follow(await mayFollow(), path, request, response, mayFollow, this.#closing.signal);
       return;
     }
     const method = methods[request.method ?? ""];

@@ -103,7 +103,8 @@ function tokenIn(entry: Entry): bigint {
 
 /** Whether the record has this request already, or one that goes further. */
 function isAsked(standing: Asked | undefined, { by, broken }: Asked): boolean {
-  return standing !== undefined && standing.by === by && (standing.broken || !broken);
+  if (standing === undefined) return false;
+  return broken ? standing.broken && standing.by === by : standing.broken || standing.by === by;
 }
 
 function reasonOf(entry: Entry, remainingMs: number | undefined, broken: boolean): string {
