@@ -145,7 +145,7 @@ const mayImport: Record<string, readonly string[]> = {
   "files/disk": ["files", "shared/common", "shared/journal", "shared/runtime"],
   "files/users": ["files", "files/logs", "shared/common", "shared/runtime"],
   "files/webdav": ["files", "files/logs", "files/users", "shared/common", "shared/runtime"],
-  "files/s3": ["files", "files/logs", "files/webdav", "shared/common", "shared/runtime"],
+  "files/s3": ["files", "files/logs", "files/names", "files/webdav", "shared/common", "shared/runtime"],
   "files/metrics": ["entry", "files"],
   "files/names": ["shared/common"],
   "files/protocol": ["files", "files/names", "shared/common"],

@@ -80,14 +80,15 @@ export class MemoryFiles implements Files {
   async #answer(ask: NamesOperation): Promise<NamesResult> {
     if (ask.kind === "news") {
       if (ask.after >= this.#log.last) await new Promise<void>((resolve) => (this.#changed = resolve));
-      return { last: this.#log.last };
+      const page = this.#log.after(ask.after, "", ask.limit);
+      return { feed: "memory.1", last: this.#log.last, ...(page && { page }) };
     }
     if (ask.kind !== "changes") throw new LeaseholdError("UNSUPPORTED");
     if (ask.after === null)
-      return { feed: "memory", page: { events: [], last: this.#log.last, isMore: false } };
+      return { feed: "memory.1", page: { events: [], last: this.#log.last, isMore: false } };
     const page = this.#log.after(ask.after, ask.folder, ask.limit);
-    if (page === undefined || ask.feed !== "memory") throw new LeaseholdError("CURSOR_GONE");
-    return { feed: "memory", page };
+    if (page === undefined || ask.feed !== "memory.1") throw new LeaseholdError("CURSOR_GONE");
+    return { feed: "memory.1", page };
   }
 
   open(): Promise<ReplicatedFile> {

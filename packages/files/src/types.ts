@@ -362,11 +362,12 @@ export interface Files extends AsyncDisposable {
    * `replaced` it. Nothing is read ahead: a program that takes its time falls behind.
    *
    * A renamed folder that leaves the one that is followed is `removed`, and one that comes is `created`. If a
-   * folder above is removed, renamed or replaced, the folder itself is.
+   * folder above is removed, renamed or replaced, the folder itself is. Of the folders that a change makes or
+   * removes on its way, only the topmost is told.
    *
    * @throws LeaseholdError from the iterator: `CURSOR_GONE` if not all changes after the cursor are kept (the
-   *   last 10,000 are, or fewer with long paths); `INVALID_PATH`; and what {@link ReplicatedFile} names: go
-   *   on with the last cursor then.
+   *   last 10,000 are, or fewer with long paths, but at least 1,000); `INVALID_PATH`; and what
+   *   {@link ReplicatedFile} names: go on with the last cursor then.
    */
   changes(folder: string, options?: ChangesOptions): AsyncIterable<ChangeBatch>;
   /**

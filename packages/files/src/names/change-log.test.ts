@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { ChangeLog, type NameEvent, seenFrom } from "./change-log.js";
+import { ChangeLog, keptAtLeast, type NameEvent, seenFrom } from "./change-log.js";
 import { decodeNames, encodeNames } from "./records.js";
+import { pathBytesMax } from "./snapshots.js";
 
 const file = (what: NameEvent["what"], path: string, more: Partial<NameEvent> = {}): NameEvent => ({
   what,
@@ -60,6 +61,7 @@ test("the log is bounded by the length of paths, too, and fits into a record", (
 
 test("records replay to the same log, also with a snapshot that ended or did not", () => {
   const log = new ChangeLog(4);
+  log.begin("one");
   const records: ReturnType<ChangeLog["part"]>[] = [];
   const put = (...paths: string[]): void => {
     records.push(log.part(paths.map((path) => file("created", path, { version: "v", size: 1 }))));
@@ -79,12 +81,26 @@ test("records replay to the same log, also with a snapshot that ended or did not
   }
 });
 
-test("nobody goes on beyond a record of a version that recorded no changes", () => {
+test.each([
+  ["no changes", [1, [], [], null]],
+  ["no birth", [1, [], [], null, [2, [["created", "b", 0]]]]],
+])("another log begins behind a record of a version that recorded %s", (_what, record) => {
   const log = new ChangeLog(4);
+  expect(log.begin("one")).toBe(true);
   log.add(log.part([file("created", "a")]));
-  log.add(decodeNames(new TextEncoder().encode(JSON.stringify([1, [], [], null]))).log);
-  expect(all(log, 1)).toBeUndefined();
-  expect(all(log, log.last)).toEqual([]);
+  expect(log.begin("two")).toBe(false);
+  log.add(decodeNames(new TextEncoder().encode(JSON.stringify(record))).log);
+  expect([log.begin("two"), log.birth, log.last]).toEqual([true, "two", 0]);
+  const again = new ChangeLog(4);
+  again.add(decodeNames(encodeNames({ nextId: 1, facts: [], log: log.part([]) })).log);
+  expect([again.begin("three"), again.birth]).toEqual([false, "two"]);
+});
+
+test("a thousand changes are kept, however long their paths are", () => {
+  const log = new ChangeLog(10_000);
+  const long = "x".repeat(pathBytesMax);
+  for (let at = 0; at < 3_000; at += 1) log.add(log.part([file("renamed", long, { from: long })]));
+  expect(log.whole().events.length).toBeGreaterThan(keptAtLeast);
 });
 
 test("a page ends at its limit, and the next one goes on there", () => {

@@ -3,6 +3,8 @@
  * own record of the journal; a snapshot begins with all that is kept. So each primary has the same changes
  * with the same numbers.
  */
+import { isInSnapshots } from "./snapshots.js";
+import { uploadsFolder } from "./uploads-folder.js";
 
 /** What has happened to a name. A folder stands for everything in it. */
 export type NameEventKind = "created" | "replaced" | "renamed" | "removed" | "touched";
@@ -27,6 +29,8 @@ export interface LogPart {
   /** The number of the first one, or of the next if there are none. */
   readonly first: number;
   readonly events: readonly NameEvent[];
+  /** Names the log: its numbers are those of no other. Empty: it has not begun. */
+  readonly birth: string;
 }
 
 export interface LogPage {
@@ -38,8 +42,11 @@ export interface LogPage {
 
 /** The size of the changes that are kept, by {@link sizeOf}: at least a third of theirs in a record. */
 const keptSizeMax = 2 ** 20;
+/** So many changes are kept at least, however long their paths are. */
+export const keptAtLeast = 1_000;
 
 export class ChangeLog {
+  #birth = "";
   #next = 1;
   #kept: NameEvent[] = [];
   #size = 0;
@@ -55,27 +62,43 @@ export class ChangeLog {
     return this.#next - 1;
   }
 
+  get birth(): string {
+    return this.#birth;
+  }
+
+  /**
+   * Begins a log if there is none.
+   *
+   * @param birth no other log has it
+   * @returns whether there was none
+   */
+  begin(birth: string): boolean {
+    if (this.#birth !== "") return false;
+    this.#beginAt(1, birth);
+    return true;
+  }
+
   /** These changes as the next ones. */
   part(events: readonly NameEvent[]): LogPart {
-    return { first: this.#next, events };
+    return { first: this.#next, events, birth: this.#birth };
   }
 
   /** Everything that is kept. */
   whole(): LogPart {
-    return { first: this.#next - this.#kept.length, events: this.#kept.slice() };
+    return { first: this.#next - this.#kept.length, events: this.#kept.slice(), birth: this.#birth };
   }
 
   /**
    * Adds the changes of a record to those of the records before it.
    *
-   * @param part undefined: of a version that recorded no changes, so that nobody can go on beyond it
+   * @param part undefined: of a version that recorded no changes, so that another log begins behind it
    */
   add(part: LogPart | undefined): void {
     if (part === undefined) {
-      this.#beginAt(this.#next + 1);
+      this.#beginAt(1, "");
       return;
     }
-    if (part.first > this.#next) this.#beginAt(part.first);
+    if (part.first > this.#next || part.birth !== this.#birth) this.#beginAt(part.first, part.birth);
     for (const event of part.events.slice(this.#next - part.first)) {
       this.#kept.push(event);
       this.#size += sizeOf(event);
@@ -105,7 +128,8 @@ export class ChangeLog {
     return { events, last: this.last, isMore: false };
   }
 
-  #beginAt(number: number): void {
+  #beginAt(number: number, birth: string): void {
+    this.#birth = birth;
     this.#next = number;
     this.#kept = [];
     this.#size = 0;
@@ -121,6 +145,18 @@ export function seenFrom(event: NameEvent, folder: string): NameEvent | undefine
   const gone = concerning({ what: "removed", path: from, isFolder }, folder);
   if (gone !== undefined) return gone;
   return concerning({ what: existed ? "replaced" : "created", path, isFolder, version, size }, folder);
+}
+
+/** What is in no list is not reported: snapshots, and the parts of uploads. Undefined if nothing is left. */
+export function withoutHidden(event: NameEvent): NameEvent | undefined {
+  const { path, from, isFolder, existed = false, version, size } = event;
+  if (from === undefined) return isHidden(path) ? undefined : event;
+  if (isHidden(path)) return isHidden(from) ? undefined : { what: "removed", path: from, isFolder };
+  return isHidden(from) ? { what: existed ? "replaced" : "created", path, isFolder, version, size } : event;
+}
+
+function isHidden(path: string): boolean {
+  return path === uploadsFolder || path.startsWith(`${uploadsFolder}/`) || isInSnapshots(path);
 }
 
 /** The followed folder may come and go with one above it. */

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "leasehold/common";
 import { changeAttributes, withoutContent } from "./attributes.js";
-import { eventBytesMax, type NameEvent } from "./change-log.js";
+import { eventBytesMax, type NameEvent, withoutHidden } from "./change-log.js";
 import { changedNodes, type Holder, isHeld, type NodeChange, type NodeList } from "./nodes.js";
 import { extraBytes, type NamesRecord, nodesBytes, placedBytesMax } from "./records.js";
 import { contentsIn, type Names, type NamesState, find, partsOf, pathOf, placeOf, rootId } from "./state.js";
@@ -384,16 +384,18 @@ export class Draft implements Names {
   }
 
   #prune(path: string, within: string): void {
+    let top = "";
     for (let end = path.lastIndexOf("/"); end > within.length; end = path.lastIndexOf("/", end - 1)) {
       const folder = find(this, path.slice(0, end));
-      if (!path.startsWith(`${within}/`) || folder === undefined) return;
+      if (!path.startsWith(`${within}/`) || folder === undefined) break;
       const isMore =
         (folder.entry.kind === "folder" && folder.entry.quota !== undefined) ||
         folder.entry.attributes !== undefined;
-      if (isMore || !isEmpty(this.children(folder.id, ""))) return;
+      if (isMore || !isEmpty(this.children(folder.id, ""))) break;
       this.#drop(folder);
-      this.#report({ what: "removed", path: path.slice(0, end), isFolder: true });
+      top = path.slice(0, end);
     }
+    if (top !== "") this.#report({ what: "removed", path: top, isFolder: true });
   }
 
   /** A name that is moved or copied to itself. */
@@ -558,11 +560,13 @@ export class Draft implements Names {
   #placeIn({ folder, missing }: Place, path: string, nowMs: number): Omit<Name, "entry"> {
     let parent = folder.id;
     const parts = path.split("/");
-    for (const [index, name] of missing.entries()) {
+    if (missing.length > 0) {
+      // The path of what is in them tells of the others: a deep path must not take the place of many changes.
+      const top = parts.slice(0, parts.length - missing.length).join("/");
+      this.#report({ what: "created", path: top, isFolder: true, isEmpty: true });
+    }
+    for (const name of missing) {
       const id = this.#newId();
-      const end = parts.length - missing.length + index;
-      const above = parts.slice(0, end).join("/");
-      this.#report({ what: "created", path: above, isFolder: true, isEmpty: true });
       this.#set({ id, parent, name, entry: { kind: "folder", modifiedMs: nowMs } });
       parent = id;
     }
@@ -607,11 +611,11 @@ export class Draft implements Names {
     return false;
   }
 
-  /** Snapshots are in no list, and not told either. */
   #report(event: NameEvent): void {
-    if (isInSnapshots(event.path)) return;
-    this.#events.push(event);
-    this.bytes += eventBytesMax(event);
+    const reported = withoutHidden(event);
+    if (reported === undefined) return;
+    this.#events.push(reported);
+    this.bytes += eventBytesMax(reported);
   }
 
   #newId(): number {

@@ -40,7 +40,8 @@ type FileFields = [
   parts?: readonly PartFields[],
 ];
 
-type LogFields = [first: number, events: EventFields[]];
+/** Without a birth: of a former version, whose numbers were those of more than one log. */
+type LogFields = [first: number, events: EventFields[], birth?: string];
 
 type EventFields = [
   what: NameEventKind,
@@ -61,7 +62,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function encodeNames({ nextId, facts, placements = [], list, log }: NamesRecord): Uint8Array {
-  const changes = log && [log.first, log.events.map(eventFields)];
+  const changes = log && [log.first, log.events.map(eventFields), log.birth];
   const fields = [nextId, facts.map(fieldsOf), grouped(placements), list ?? null, changes ?? null];
   return encoder.encode(JSON.stringify(fields));
 }
@@ -92,7 +93,9 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
       facts: facts.map(factOf),
       placements: placements.flatMap(ungrouped),
       list: list ?? undefined,
-      ...(log && { log: { first: log[0], events: log[1].map(eventOf) } }),
+      ...(typeof log?.[2] === "string" && {
+        log: { first: log[0], events: log[1].map(eventOf), birth: log[2] },
+      }),
     };
   } catch (cause) {
     if (cause instanceof LeaseholdError) throw cause;

@@ -245,7 +245,7 @@ export type NamesOperation =
   | { readonly kind: "placement"; readonly content: string }
   /** The list of nodes, and how many contents each has. */
   | { readonly kind: "list" }
-  /** Changes at a folder and in it, after that number of that cluster; null: none yet. */
+  /** Changes at a folder and in it, after that number of that log; null: none yet. */
   | {
       readonly kind: "changes";
       readonly folder: string;
@@ -253,8 +253,11 @@ export type NamesOperation =
       readonly feed: string;
       readonly limit: number;
     }
-  /** The number of the last change, as soon as there is one after that number, or after a while. */
-  | { readonly kind: "news"; readonly after: number };
+  /**
+   * All changes after that number, as soon as there is one, or after a while. Without a page, not all of them
+   * are kept.
+   */
+  | { readonly kind: "news"; readonly after: number; readonly feed: string; readonly limit: number };
 
 export interface NamesResult {
   /** What the path names; after a change, what it names now. Null: nothing. */
@@ -270,7 +273,7 @@ export interface NamesResult {
   readonly nodes?: readonly string[];
   readonly list?: NodeList;
   readonly counts?: Readonly<Record<string, number>>;
-  /** Changes that were asked for, and the cluster whose they are. */
+  /** Changes that were asked for, and the log that has them. */
   readonly page?: LogPage;
   readonly feed?: string;
   /** The number of the last change. */

@@ -110,7 +110,10 @@ export class NamesPrimary implements Serving {
     this.#state.endReplay();
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
+    const isNewLog = this.#log.begin(this.tenure.epoch.toString(36));
     if (this.#state.list.version === 0) await this.#found();
+    // The next primary goes on with the log.
+    else if (isNewLog) await this.#write({ nextId: this.#state.nextId, facts: [] }, []);
   }
 
   /** The nodes that the cluster began with are the first list. */
@@ -138,7 +141,7 @@ export class NamesPrimary implements Serving {
     this.tenure.use();
     checkOperation(operation);
     try {
-      if (operation.kind === "news") await this.#news(operation.after);
+      if (operation.kind === "news") await this.#news(operation);
       const result =
         operation.kind === "commit"
           ? await this.#commit(operation.change, timeoutMs)
@@ -198,26 +201,36 @@ export class NamesPrimary implements Serving {
         return this.#list();
       case "changes":
         return this.#changes(operation);
-      case "news":
-        return { last: this.#log.last };
+      case "news": {
+        const { feed } = this;
+        const page =
+          operation.feed === feed ? this.#log.after(operation.after, "", operation.limit) : undefined;
+        return { feed, last: this.#log.last, ...(page && { page }) };
+      }
     }
   }
 
   /** @throws LeaseholdError `CURSOR_GONE` */
   #changes({ folder, after, feed: given, limit }: NamesOperation & { kind: "changes" }): NamesResult {
-    const feed = feedOf(this.#parts.founders.map(({ disk }) => disk));
+    const { feed } = this;
     if (after === null) return { feed, page: { events: [], last: this.#log.last, isMore: false } };
     const page = given === feed ? this.#log.after(after, folder, limit) : undefined;
     if (page !== undefined) return { feed, page };
     throw new LeaseholdError(
       "CURSOR_GONE",
-      given === feed ? "not all changes after the cursor are kept" : "the cursor is another cluster's",
+      given === feed ? "not all changes after the cursor are kept" : "the cursor is of other changes",
     );
   }
 
+  /** The name of the log. The first disks of a cluster are those of no other. */
+  get feed(): string {
+    const [disk = ""] = this.#parts.founders.map((founder) => founder.disk).toSorted();
+    return `${disk.replaceAll("-", "").slice(0, 8)}.${this.#log.birth}`;
+  }
+
   /** Waits for a change after that one, not as long as the one who asks waits for the answer. */
-  async #news(after: number): Promise<void> {
-    if (after < this.#log.last || this.tenure.isOver) return;
+  async #news({ after, feed }: NamesOperation & { kind: "news" }): Promise<void> {
+    if (after !== this.#log.last || feed !== this.feed || this.tenure.isOver) return;
     this.#nextChange ??= new Promise((resolve) => (this.#changed = resolve));
     await this.#pauses.within(this.#nextChange, this.#parts.settings.answerTimeoutMs / 2);
   }
@@ -439,11 +452,6 @@ export class NamesPrimary implements Serving {
     this.#nextRecord += 1;
     return stamp;
   }
-}
-
-/** The name of a cluster's changes: its first disks are those of no other. */
-function feedOf(disks: readonly string[]): string {
-  return (disks.toSorted()[0] ?? "").replaceAll("-", "").slice(0, 8);
 }
 
 /** Lists tell no parts: there may be thousands of each. */

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "leasehold/common";
 import { answer, type Call, xmlTextOf } from "./call.js";
 import { S3Error } from "./errors.js";
-import { checkBucket, uploadsFolder } from "./keys.js";
+import { uploadsFolder } from "../names/uploads-folder.js";
+import { checkBucket } from "./keys.js";
 import { listObjects } from "./listing.js";
 import { mustHaveBucket } from "./objects.js";
 import { documentOf, elements, timeText, Xml } from "./xml.js";

@@ -2,8 +2,6 @@ import { S3Error } from "./errors.js";
 
 /** Our limit of a path, without the bucket and its slash. */
 export const pathBytesMax = 480;
-/** The folder of uploads in parts, beside the buckets. */
-export const uploadsFolder = ".s3-uploads";
 
 const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 

@@ -7,7 +7,8 @@ import { underCondition } from "./conditional.js";
 import { checksumHeader, checksums } from "./checksums.js";
 import { combined, isCombined, type SummedPart } from "./combined-checksums.js";
 import { S3Error } from "./errors.js";
-import { encodeStrictly, pathOfKey, uploadsFolder } from "./keys.js";
+import { uploadsFolder } from "../names/uploads-folder.js";
+import { encodeStrictly, pathOfKey } from "./keys.js";
 import { limitOf } from "./listing.js";
 import {
   attributesOf,

@@ -1,32 +1,39 @@
 import { LeaseholdError, unwatchAbort, watchAbort } from "leasehold/common";
-import type { NameEvent } from "../names/change-log.js";
+import { keptAtLeast, type LogPage, type NameEvent, seenFrom } from "../names/change-log.js";
 import type { ChangeBatch, ChangesOptions, FileChange } from "../types.js";
 import type { NamesOperation, NamesResult } from "../names/types.js";
 
 /** Changes in a batch. */
 const changesPerBatch = 500;
-/** Changes elsewhere after which a follower gets a new cursor: a small part of those that are kept. */
-const quietMax = 1_000;
+/** Changes elsewhere after which a follower gets a new cursor: a part of those that are kept. */
+const quietMax = keptAtLeast / 4;
 /** Followers that wait at one node. */
 const waitingMax = 1_024;
 
 type Ask = (operation: NamesOperation, signal: AbortSignal | undefined) => Promise<NamesResult>;
 
 interface Waiting {
+  readonly feed: string;
   readonly after: number;
-  readonly resolve: () => void;
+  /** Without a page, the follower asks for the changes itself. */
+  readonly resolve: (page?: LogPage) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Follows changes of names, for any number of programs at this node. They read from the primary what they
- * lack; for what comes next the node asks once for all of them.
+ * Follows changes of names, for any number of programs at this node. Those that are behind read from the
+ * primary what they lack; what comes next the node reads once for all of them.
  */
 export class Feed {
   readonly #askNames: Ask;
   readonly #waiting = new Set<Waiting>();
   readonly #closing = new AbortController();
   #isAsking = false;
+  /** The greatest change that is known here, and the log that has it. */
+  #feed = "";
+  #last = 0;
+  /** The last page for all, and the change that it comes after. */
+  #recent: { readonly after: number; readonly page: LogPage } | undefined;
 
   constructor(askNames: Ask) {
     this.#askNames = askNames;
@@ -35,11 +42,16 @@ export class Feed {
   async *follow(folder: string, { after, signal }: ChangesOptions): AsyncGenerator<ChangeBatch> {
     let [feed, at] = after === undefined ? ["", null] : parseCursor(after);
     let given = -Infinity;
+    let page: LogPage | undefined;
     for (;;) {
-      const ask = { kind: "changes", folder, after: at, feed, limit: changesPerBatch } as const;
-      const result = await this.#askNames(ask, signal);
-      const { events, last, isMore } = result.page!;
-      feed = result.feed!;
+      if (page === undefined) {
+        const ask = { kind: "changes", folder, after: at, feed, limit: changesPerBatch } as const;
+        const result = await this.#askNames(ask, signal);
+        page = result.page!;
+        feed = result.feed!;
+        this.#learn(feed, page.last);
+      }
+      const { events, last, isMore }: LogPage = page;
       at = last;
       if (events.length > 0 || last - given >= quietMax) {
         given = last;
@@ -48,7 +60,7 @@ export class Feed {
           cursor: cursorOf(feed, last),
         };
       }
-      if (!isMore) await this.#newer(last, signal);
+      page = isMore ? undefined : within(await this.#newer(feed, last, signal), last, folder);
     }
   }
 
@@ -57,12 +69,21 @@ export class Feed {
     this.#endAll((each) => each.reject(new LeaseholdError("CLOSED")));
   }
 
-  /** Resolves when there is a change after that one. */
-  #newer(after: number, signal: AbortSignal | undefined): Promise<void> {
+  #learn(feed: string, last: number): void {
+    if (feed !== this.#feed) this.#recent = undefined;
+    this.#last = feed === this.#feed ? Math.max(this.#last, last) : last;
+    this.#feed = feed;
+  }
+
+  /** Resolves when there is a change after that one: with a page, unless the node has read on since. */
+  async #newer(feed: string, after: number, signal: AbortSignal | undefined): Promise<LogPage | undefined> {
     signal?.throwIfAborted();
     if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
     if (this.#waiting.size >= waitingMax)
       throw new LeaseholdError("OVERLOADED", "too many programs follow changes at this node");
+    if (feed !== this.#feed) return undefined;
+    if (after < this.#last)
+      return this.#recent && this.#recent.after <= after ? this.#recent.page : undefined;
     return new Promise((resolve, reject) => {
       const ended = (): void => {
         this.#waiting.delete(waiting);
@@ -70,10 +91,11 @@ export class Feed {
       };
       const abort = (): void => waiting.reject(signal?.reason);
       const waiting: Waiting = {
+        feed,
         after,
-        resolve: () => {
+        resolve: (page) => {
           ended();
-          resolve();
+          resolve(page);
         },
         reject: (error) => {
           ended();
@@ -89,17 +111,31 @@ export class Feed {
   async #ask(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    while (this.#waiting.size > 0) {
-      let after = Infinity;
-      for (const each of this.#waiting) after = Math.min(after, each.after);
+    // The first that waits has seen least: it had seen the last change that was known when it began to wait.
+    for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      const { feed, after } = first;
       try {
-        const { last = 0 } = await this.#askNames({ kind: "news", after }, this.#closing.signal);
-        this.#endAll((each) => each.after < last && each.resolve());
+        const ask = { kind: "news", after, feed, limit: changesPerBatch } as const;
+        this.#spread(after, await this.#askNames(ask, this.#closing.signal));
       } catch (error) {
         this.#endAll((each) => each.reject(error));
       }
     }
     this.#isAsking = false;
+  }
+
+  #spread(from: number, { feed, last = 0, page }: NamesResult): void {
+    if (page === undefined || feed === undefined) {
+      // The log is another one, or the primary is of a former version, which tells only its last change.
+      this.#endAll(({ after, resolve }) => (feed !== undefined || after < last) && resolve());
+      return;
+    }
+    this.#learn(feed, page.last);
+    if (page.last > from) this.#recent = { after: from, page };
+    this.#endAll((each) => {
+      if (each.feed !== feed) each.resolve();
+      else if (each.after < page.last) each.resolve(page);
+    });
   }
 
   #endAll(end: (waiting: Waiting) => void): void {
@@ -109,9 +145,21 @@ export class Feed {
 
 const cursorOf = (feed: string, number: number): string => `${feed}-${number.toString(36)}`;
 
+/** What a follower of that folder, who has seen the change of that number, sees of a page. */
+function within(page: LogPage | undefined, after: number, folder: string): LogPage | undefined {
+  if (page === undefined || page.last <= after) return undefined;
+  const events: (readonly [number, NameEvent])[] = [];
+  for (const [number, each] of page.events) {
+    const event = number > after ? seenFrom(each, folder) : undefined;
+    if (event !== undefined) events.push([number, event]);
+  }
+  // More of it the node reads for all.
+  return { events, last: page.last, isMore: false };
+}
+
 /** @throws LeaseholdError `CURSOR_GONE` */
 function parseCursor(cursor: string): [feed: string, number: number] {
-  const [, feed, number] = /^([0-9A-Za-z]{1,8})-([0-9a-z]{1,11})$/.exec(cursor) ?? [];
+  const [, feed, number] = /^([0-9A-Za-z]{1,8}\.[0-9a-z]{1,32})-([0-9a-z]{1,11})$/.exec(cursor) ?? [];
   if (feed === undefined || number === undefined)
     throw new LeaseholdError("CURSOR_GONE", `${JSON.stringify(cursor)} is no cursor`);
   return [feed, Number.parseInt(number, 36)];

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +9,8 @@ import { MemoryFiles } from "../../../../test/support/memory-files.js";
 import { MemoryCluster } from "leasehold/inner/testing/index.js";
 import { hashOf } from "../users/password.js";
 import { openUsers } from "../users/users.js";
+import { LeaseholdError } from "leasehold/common";
+import { follow } from "./follow.js";
 import { serveWebdav } from "./server.js";
 
 const open: (() => unknown)[] = [];
@@ -133,6 +138,35 @@ test("a user follows what it may read, and no longer than it may", async () => {
   while (users.named("ann")?.rights.mayRead("ann") === true)
     await new Promise((resolve) => setTimeout(resolve, 20));
   await files.set("ann/later", "1");
-  expect((await client.next())?.data).toEqual({ code: expect.stringMatching(/./) as unknown });
+  expect((await client.next())?.data).toEqual({ code: "PERMISSION_DENIED" });
+  expect(await client.next()).toBeUndefined();
+});
+
+test("a follower waits while its password cannot be checked, and is ended when its user is gone", async () => {
+  const files = new MemoryFiles();
+  let answer: () => Promise<unknown> = async () => undefined;
+  const followed = new AbortController();
+  const server = createServer((request, response) => {
+    void follow(files, "", request, response, () => answer(), followed.signal);
+  });
+  open.push(
+    () => new Promise((resolve) => server.close(resolve)),
+    () => followed.abort(),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const client = await Client.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await client.next();
+  let looks = 0;
+  answer = async () => {
+    if ((looks += 1) < 3) throw new LeaseholdError("OVERLOADED");
+  };
+  await files.set("x", "1");
+  expect((await client.next())?.data).toMatchObject({ path: "x" });
+  expect(looks).toBe(3);
+  answer = async () => {
+    throw new LeaseholdError("FILE_NOT_FOUND");
+  };
+  await files.set("y", "1");
+  expect((await client.next())?.data).toEqual({ code: "PERMISSION_DENIED" });
   expect(await client.next()).toBeUndefined();
 });

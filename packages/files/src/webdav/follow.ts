@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { LeaseholdError } from "leasehold/common";
 import type { FileChange, Files } from "../types.js";
 
 /** The pause between two comments that show a client, and a proxy, that the connection is alive, ms. */
 const aliveMs = 15_000;
+/** The pause before a user is looked at again, while too many passwords wait for their check, ms. */
+const againMs = 500;
 
 /** The name of such requests in metrics, beside the methods of HTTP. */
 export const followMethod = "FOLLOW";
@@ -29,19 +32,19 @@ export async function follow(
   stillMay: () => Promise<unknown>,
   closing: AbortSignal,
 ): Promise<void> {
-  const gone = new AbortController();
-  const signal = AbortSignal.any([gone.signal, closing]);
+  const [gone, denied] = [new AbortController(), new AbortController()];
+  const signal = AbortSignal.any([gone.signal, denied.signal, closing]);
   response.on("close", () => gone.abort());
   const given = request.headers["last-event-id"];
   const after = typeof given === "string" && given !== "" ? given : undefined;
   const alive = setInterval(() => {
-    stillMay().catch(() => response.destroy());
+    isAllowed(stillMay).catch((error: unknown) => denied.abort(error));
     if (response.headersSent && !response.writableNeedDrain) response.write(":\n\n");
   }, aliveMs);
   try {
     // The first batch comes at once; a cursor that cannot be resumed is refused before anything is sent.
     for await (const { changes, cursor } of files.changes(folder, { after, signal })) {
-      await stillMay();
+      while (!(await isAllowed(stillMay))) await setTimeout(againMs, undefined, { signal });
       if (!response.headersSent)
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
       const events = changes.length === 0 ? `id: ${cursor}\n\n` : changes.map(eventOf).join("");
@@ -50,12 +53,28 @@ export async function follow(
     }
   } catch (error) {
     if (gone.signal.aborted) return;
-    const fault = closing.aborted ? new LeaseholdError("CLOSED") : error;
+    const fault = closing.aborted
+      ? new LeaseholdError("CLOSED")
+      : ((denied.signal.reason as unknown) ?? error);
     if (!response.headersSent) throw fault;
     const code = fault instanceof LeaseholdError ? fault.code : "UNEXPECTED";
     response.end(`event: failed\ndata: ${JSON.stringify({ code })}\n\n`);
   } finally {
     clearInterval(alive);
+  }
+}
+
+/**
+ * @returns false while that cannot be checked
+ * @throws LeaseholdError `PERMISSION_DENIED`
+ */
+async function isAllowed(stillMay: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await stillMay();
+    return true;
+  } catch (cause) {
+    if (cause instanceof LeaseholdError && cause.code === "OVERLOADED") return false;
+    throw new LeaseholdError("PERMISSION_DENIED", "the user may not read the folder any more", { cause });
   }
 }
 
