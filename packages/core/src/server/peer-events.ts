@@ -112,7 +112,8 @@ export class PeerEvents implements PeersHandler {
 
   refused(address: string, text: string): void {
     const fields = { call: "peer", subject: "", address };
-    this.#reports.limited("credential-refused", "peer", `${address} was refused: ${text}`, fields);
+    // One address must not hide the refusals of others.
+    this.#reports.limited("credential-refused", `${address} peer`, `${address} was refused: ${text}`, fields);
   }
 
   unusable(error: string): void {

@@ -1,3 +1,4 @@
+import type { DiskWait } from "../disk/disk-watch.js";
 import type { FilesStatus } from "../types.js";
 
 /** One question about a node, and its answer, for `/readyz`. */
@@ -17,17 +18,20 @@ export interface DiskFault {
 /** How long a disk counts as failed after a failure, ms: reads and the scrub touch it more often. */
 export const faultyMs = 60_000;
 
+/** How long an operation may be under way before the disk counts as one that hangs, ms. */
+export const hangingMs = 10_000;
+
 /** Conditions of a node's service. It is alive all the while: a restart repairs no disk and no majority. */
 export function nodeChecks(
   { state, majority, peers, rebuilding }: FilesStatus,
   fault: DiskFault | undefined,
   nowMs: number,
+  wait: DiskWait | undefined,
 ): NodeCheck[] {
   const silent = peers.filter(({ reachable }) => !reachable).map(({ node }) => node);
-  const isFaulty = fault !== undefined && nowMs - fault.atMs < faultyMs;
   const joined = state === "serving" || state === "rebuilding";
   return [
-    { name: "disk", isPassed: !isFaulty, detail: isFaulty ? fault.error : "no failure in the last minute" },
+    diskCheck(fault, nowMs, wait),
     {
       name: "joined",
       isPassed: joined,
@@ -47,4 +51,14 @@ export function nodeChecks(
           : `${rebuilding.left} of ${rebuilding.total} files are still to be copied here`,
     },
   ];
+}
+
+function diskCheck(fault: DiskFault | undefined, nowMs: number, wait: DiskWait | undefined): NodeCheck {
+  const name = "disk";
+  if (wait !== undefined && wait.waitedMs >= hangingMs) {
+    const detail = `it hangs: the ${wait.what} has not returned for ${Math.floor(wait.waitedMs / 1_000)} s`;
+    return { name, isPassed: false, detail };
+  }
+  const isFaulty = fault !== undefined && nowMs - fault.atMs < faultyMs;
+  return { name, isPassed: !isFaulty, detail: isFaulty ? fault.error : "no failure in the last minute" };
 }

@@ -160,7 +160,7 @@ async function serveFiles(
     });
     stops.unshift(() => files.close());
     metrics?.watch(files, dir);
-    health.checks = () => nodeChecks(files.status(), fault.last, performance.now());
+    health.checks = () => nodeChecks(files.status(), fault.last, performance.now(), store.oldestWait);
     const complain = (error: string): void => events.limited("server-fault", error, error, { error });
     const users = options.users === undefined ? undefined : await openUsers(options.users, { logger });
     if (users !== undefined) stops.push(async () => users.close());

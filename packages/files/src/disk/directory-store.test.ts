@@ -2,11 +2,13 @@ import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { crc32 } from "node:zlib";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CrashDisk } from "../../../../test/support/crash-disk.js";
 import { Xorshift } from "leasehold/common";
 import { checksumOf, layBatch } from "leasehold/journal";
 import type { BlockStore } from "../ports.js";
+import type { Disk, DiskFile } from "./disk.js";
+import { nodeDisk } from "./node-disk.js";
 import { DirectoryStore, openBlockDirectory } from "./directory-store.js";
 
 let folder: string;
@@ -28,6 +30,31 @@ async function start(): Promise<BlockStore> {
 async function restart(): Promise<BlockStore> {
   await opened.pop()?.close();
   return start();
+}
+
+/** A disk whose calls of one name never return while it hangs. */
+function hangingDisk(disk: Disk): { readonly disk: Disk; hangs: "sync" | "write" | "read" | undefined } {
+  const never = new Promise<never>(() => undefined);
+  const control = {
+    hangs: undefined as "sync" | "write" | "read" | undefined,
+    disk: {
+      ...disk,
+      open: async (name: string): Promise<DiskFile> => {
+        const file = await disk.open(name);
+        const or = <T>(what: string, call: () => Promise<T>): Promise<T> =>
+          control.hangs === what ? never : call();
+        return {
+          read: (...given) => or("read", () => file.read(...given)),
+          write: (...given) => or("write", () => file.write(...given)),
+          sync: () => or("sync", () => file.sync()),
+          truncate: (length) => file.truncate(length),
+          size: () => file.size(),
+          close: () => file.close(),
+        };
+      },
+    },
+  };
+  return control;
 }
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -329,3 +356,24 @@ describe("room", () => {
     expect((await again.readBlock("a", 0))?.tag).toBe("1");
   });
 });
+
+test.each(["sync", "write"] as const)(
+  "the oldest operation of a disk that hangs is known: a %s",
+  async (what) => {
+    const hanging = hangingDisk(nodeDisk(folder));
+    const store = await DirectoryStore.open({ disk: hanging.disk });
+    await fill(store);
+    expect(store.oldestWait).toBeUndefined();
+    hanging.hangs = what;
+    void store.writeMeta("a", "next");
+    await vi.waitFor(() =>
+      expect(store.oldestWait?.what).toMatch(new RegExp(`^${what} of index-\\d+\\.log`)),
+    );
+    const { waitedMs } = store.oldestWait!;
+    hanging.hangs = undefined;
+    // What comes and returns later leaves it the oldest.
+    await store.readBlock("a", 7);
+    expect(store.oldestWait).toMatchObject({ what: expect.stringContaining(what) as unknown });
+    expect(store.oldestWait!.waitedMs).toBeGreaterThanOrEqual(waitedMs);
+  },
+);

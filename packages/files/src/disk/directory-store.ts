@@ -5,6 +5,7 @@ import { DirectoryLock } from "leasehold/runtime";
 import type { BlockEntry, BlockStore, StoredBlock } from "../ports.js";
 import { DataFiles, dataFolder } from "./data-files.js";
 import type { Disk } from "./disk.js";
+import { type DiskWait, DiskWatch } from "./disk-watch.js";
 import { nodeDisk } from "./node-disk.js";
 import { RecordLog } from "./record-log.js";
 import { type IndexRecord, blocksPerRecord, decodeRecord, encodeRecord } from "./records.js";
@@ -36,6 +37,12 @@ export interface BlockDirectoryOptions {
   readonly synced?: ((tookMs: number) => void) | undefined;
 }
 
+/** A node's directory. */
+export interface BlockDirectory extends BlockStore {
+  /** The oldest operation of the disk under way. One that never returns is a disk that hangs. */
+  readonly oldestWait: DiskWait | undefined;
+}
+
 /**
  * Opens the directory of a node, and creates it if it is missing. One process at a time can have it open.
  *
@@ -44,7 +51,7 @@ export interface BlockDirectoryOptions {
 export async function openBlockDirectory(
   folder: string,
   { failed, synced }: BlockDirectoryOptions = {},
-): Promise<BlockStore> {
+): Promise<BlockDirectory> {
   const lock = await DirectoryLock.take(folder).catch((error: unknown) => {
     throw diskError(`the directory ${folder} cannot be used`, error);
   });
@@ -67,8 +74,8 @@ export async function openBlockDirectory(
  * counts when its record is durable, after its bytes or with them. An interrupted write therefore leaves the
  * block as it was.
  */
-export class DirectoryStore implements BlockStore {
-  readonly #disk: Disk;
+export class DirectoryStore implements BlockDirectory {
+  readonly #disk: DiskWatch;
   readonly #options: DirectoryStoreOptions;
   readonly #data: DataFiles;
   readonly #small: SmallBlocks;
@@ -81,9 +88,13 @@ export class DirectoryStore implements BlockStore {
 
   private constructor(options: DirectoryStoreOptions) {
     this.#options = options;
-    this.#disk = options.disk;
-    this.#data = new DataFiles(options.disk);
-    this.#small = new SmallBlocks(options.disk);
+    this.#disk = new DiskWatch(options.disk);
+    this.#data = new DataFiles(this.#disk);
+    this.#small = new SmallBlocks(this.#disk);
+  }
+
+  get oldestWait(): DiskWait | undefined {
+    return this.#disk.oldest;
   }
 
   static async open(options: DirectoryStoreOptions): Promise<DirectoryStore> {

@@ -27,8 +27,8 @@ export const logEvents = {
   "nodes-changed": {
     level: "info",
     isAudit: true,
-    fields: ["change", "subject", "by", "address"],
-    help: "The list of nodes was changed. The subject is the node, or the number of copies.",
+    fields: ["change", "subject", "by", "address", "outcome"],
+    help: "The list of nodes was changed, or (`unknown`) may have been. The subject is the node, or the number of copies.",
   },
   "users-changed": {
     level: "info",

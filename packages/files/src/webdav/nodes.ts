@@ -1,18 +1,23 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isRecord, LeaseholdError } from "leasehold/common";
-import type { Files, NodesChange } from "../types.js";
+import type { Files, NodesChange, NodesReport } from "../types.js";
 
 /** The type of a request about the list of nodes: no form of a browser can send it. */
 export const nodesType = "application/vnd.leasehold.nodes+json";
 
 const bytesMax = 4_096;
 
-/** Answers a change of the list of nodes, or null, with the list; returns it. */
+/**
+ * Answers a change of the list of nodes, or null, with the list.
+ *
+ * @param audit called with a change that was made, or may have been
+ */
 export async function answerNodes(
   files: Files,
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<NodesChange | null> {
+  audit: (change: NodesChange, outcome: "done" | "unknown") => void,
+): Promise<void> {
   if (request.headers["content-type"] !== nodesType)
     throw new LeaseholdError("INVALID_PATH", `a request for the list of nodes has the type ${nodesType}`);
   let text = "";
@@ -21,10 +26,24 @@ export async function answerNodes(
     if (text.length > bytesMax) throw new LeaseholdError("INVALID_PATH", "the request is too long");
   }
   const change = changeIn(text);
-  const report = change === null ? await files.nodes() : await files.changeNodes(change);
+  const report = change === null ? await files.nodes() : await changed(files, change, audit);
   response.writeHead(200, { "content-type": "application/json" });
   response.end(`${JSON.stringify(report)}\n`);
-  return change;
+}
+
+async function changed(
+  files: Files,
+  change: NodesChange,
+  audit: (change: NodesChange, outcome: "done" | "unknown") => void,
+): Promise<NodesReport> {
+  try {
+    const report = await files.changeNodes(change);
+    audit(change, "done");
+    return report;
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === "FILE_UNCERTAIN") audit(change, "unknown");
+    throw error;
+  }
 }
 
 /** The subject of a change, for the audit trail. */

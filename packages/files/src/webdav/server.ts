@@ -146,11 +146,12 @@ class Front {
     const { rights, name: by } = caller;
     const path = pathOf(request.url ?? "");
     if (path === "" && request.method === "POST") {
-      const change = await answerNodes(new GuardedFiles(this.#files, rights), request, response);
-      if (change === null) return;
-      const subject = subjectOf(change);
-      const text = `${by} at ${address} changes the nodes: ${change.what} ${subject}`;
-      this.#events.log("nodes-changed", text, { change: change.what, subject, by, address });
+      await answerNodes(new GuardedFiles(this.#files, rights), request, response, (change, outcome) => {
+        const subject = subjectOf(change);
+        const end = outcome === "done" ? "" : "; whether it was made is not known";
+        const text = `${by} at ${address} changes the nodes: ${change.what} ${subject}${end}`;
+        this.#events.log("nodes-changed", text, { change: change.what, subject, by, address, outcome });
+      });
       return;
     }
     if (wantsEvents(request)) {
