@@ -25,6 +25,7 @@ const foreign = new Set([
   "leasehold/metrics",
   "leasehold/provider",
   "leasehold/testing",
+  "leasehold/traces",
   "owner/token",
 ]);
 

@@ -108,7 +108,7 @@ function writeProject(): void {
   mkdirSync(join(project, "node_modules", "@types"), { recursive: true });
   for (const name of ["leasehold", "@leasehold"])
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
-  for (const name of ["@types/node", "vitest"])
+  for (const name of ["@types/node", "@opentelemetry", "vitest"])
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   // What the compiled examples import is the built library, but for its doors.
   const doors: Record<string, string[]> = {

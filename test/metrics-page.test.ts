@@ -30,6 +30,33 @@ const filesHead = `
 
 `;
 
+const traces = `
+## Traces
+
+[\`leasehold/traces\`](api/traces.md) makes spans of the leases that a program acquires, with the tracer it is given:
+
+\`\`\`ts
+import { trace } from "@opentelemetry/api";
+import { open } from "leasehold";
+import { traceLeases } from "leasehold/traces";
+
+const leases = await open("memory:traced");
+traceLeases(leases, trace.getTracer("reports"));
+await leases.using("reports/nightly", () => trace.getActiveSpan()?.setAttribute("reports", 12));
+\`\`\`
+
+| span | from | to |
+|---|---|---|
+| \`leasehold.acquire\` | the call | its lease or error; the event \`wait\` when another has the lease |
+| \`leasehold.using\`, \`leasehold.lead\` | the call; each campaign | the release; the work runs inside |
+| \`leasehold.renew\` | less than a third of the ttl is left, or a renewal failed | renewed, lost or released |
+| \`leasehold.release\`, \`leasehold.detach\` | the call | the ground was notified |
+
+Each is a child of the span that is active at its beginning; \`leasehold.renew\` belongs to the caller of its \`acquire\`. An error sets the status, and
+\`error.type\` to its code. \`leasehold.acquire\` has links to the spans of the holders that it waited for: a sampled lease
+without \`data\` of its own has \`{ "traceparent": "00-…" }\` as its data. Put a \`traceparent\` into data of your own to be linked, too.
+`;
+
 const rowsOf = (definitions: MetricDefinitions): string =>
   Object.entries(definitions)
     .map(([name, definition]) => {
@@ -42,6 +69,6 @@ const rowsOf = (definitions: MetricDefinitions): string =>
 const tableHead = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
 
 test("docs/metrics.md is that of the catalogues", async () => {
-  const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n`;
+  const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n${traces}`;
   await expect(text).toMatchFileSnapshot("../docs/metrics.md");
 });

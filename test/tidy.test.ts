@@ -140,6 +140,7 @@ const mayImport: Record<string, readonly string[]> = {
   etcd: ["common", "etcd/gen", "lease", "membership", "runtime"],
   metrics: ["common", "flease/tcp", "lease", "runtime"],
   logs: ["common", "lease", "runtime"],
+  traces: ["lease", "lease/manager"],
   "files/logs": ["shared/runtime"],
   files: ["shared/common"],
   "files/disk": ["files", "shared/common", "shared/journal", "shared/runtime"],
@@ -170,6 +171,7 @@ const mayImport: Record<string, readonly string[]> = {
     "runtime",
     "stores",
     "testing",
+    "traces",
   ],
   ".": [
     "common",

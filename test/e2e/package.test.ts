@@ -117,6 +117,7 @@ describe("the package", () => {
         "membership",
         "metrics",
         "logs",
+        "traces",
         "provider",
         "lease-worker",
         "testing",

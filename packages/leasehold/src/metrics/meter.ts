@@ -1,8 +1,8 @@
 import type { Registry } from "./registry.js";
 import type { Attributes, BatchCallback, MeterLike, Observable } from "./types.js";
 
-/** Units as UCUM writes them. */
-const units = { "": "1", seconds: "s", bytes: "By", ratio: "1" } as const;
+/** Units as UCUM writes them. A count has none: exporters for Prometheus take "1" for a ratio. */
+const units = { "": "", seconds: "s", bytes: "By", ratio: "1" } as const;
 
 /** Brings all metrics to a meter. Returns a function that ends it. */
 export function exportTo(meter: MeterLike, registry: Registry): () => void {

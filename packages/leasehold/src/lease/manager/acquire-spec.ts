@@ -3,6 +3,7 @@ import { LeaseholdError } from "../errors.js";
 import type { HeldLeaseOptions } from "./lease-terms.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
 import { refuseSlotName } from "../slots.js";
+import type { CallTrace } from "./call-trace.js";
 import type { Handle } from "../handle.js";
 import { checkResourceName } from "../resource-name.js";
 import { dataText } from "../tenure-data.js";
@@ -20,6 +21,8 @@ export interface AcquireSpec extends HeldLeaseOptions {
   readonly data: string | undefined;
   /** The detached lease to attach. */
   readonly handle?: Handle;
+  /** Absent unless the call is traced. */
+  readonly trace?: CallTrace;
 }
 
 export function waitMsOf(options: Pick<AcquireOptions, "wait">): number {

@@ -114,6 +114,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
       } else {
         if (contender.answer !== undefined) throw contender.answer;
         contender.throwIfLate();
+        contender.spec.trace?.waits(contender.resource);
         void contender.sleep(Infinity).then(() => this.#goOn(contender));
       }
     } catch (error) {
@@ -200,6 +201,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     }
     const lease = new HeldLease(this.#ports, grant, this.#kept(contender.spec), remainingMs);
     contender.queue!.occupy(contender, lease);
+    contender.spec.trace?.granted(lease);
     const { acquired } = this.#ports.events;
     if (acquired.hasListeners) acquired.emit({ lease });
     // A listener may have aborted the call.
@@ -232,6 +234,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     contender.lastError = isHeld ? undefined : outcome.error;
     if (!isHeld && !mayPass(outcome.error)) throw outcome.error;
     contender.queue!.settle(contender, isHeld ? "held" : outcome.error);
+    if (isHeld) contender.spec.trace?.waits(contender.resource, outcome.holder);
     const sleepMs = isHeld ? outcome.retryInMs : this.#backoffMs(contender.failures, outcome.retryInMs);
     void contender.sleep(Math.max(retryMsMin, sleepMs)).then(() => this.#retry(contender));
   }

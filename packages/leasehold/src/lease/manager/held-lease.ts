@@ -15,6 +15,7 @@ import {
   RareState,
   Renewal,
 } from "./lease-terms.js";
+import type { LeaseTracing } from "./tracing.js";
 import type { Holding } from "./work.js";
 
 /** A lease is renewed when a third of its ttl has passed: two thirds are left for retries. */
@@ -63,6 +64,7 @@ export interface LeaseKeeper {
   readonly alarm: Alarm;
   /** Absent where there can be no listeners. */
   readonly events?: Events;
+  readonly tracing?: LeaseTracing | undefined;
   readonly terms: CommonTerms<LeaseKeeper>;
   /**
    * Called once, when the lease has ended and no request for it is in flight. Never rejects; returns
@@ -152,7 +154,10 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   #noteInTime(): void {
-    if (this.#rareState !== undefined) this.#rareState.isLate = false;
+    const rare = this.#rareState;
+    if (rare?.isLate !== true) return;
+    rare.isLate = false;
+    this.#terms.keeper.tracing?.inTime(this);
   }
 
   get #rare(): RareState {
@@ -381,8 +386,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   #noteLate(leftMs: number): void {
     if (this.#isLate() || !this.#canBeLate(this.#nowMs() + leftMs)) return;
     this.#rare.isLate = true;
-    const { events } = this.#terms.keeper;
+    const { events, tracing } = this.#terms.keeper;
     const renewalError = this.#rareState?.renewalError;
+    tracing?.late(this, leftMs, renewalError);
     const error = renewalError === undefined ? {} : { error: renewalError };
     if (events?.renewalLate.hasListeners)
       events.renewalLate.emit({ lease: this, remainingMs: leftMs, ...error });

@@ -6,27 +6,40 @@ import { runUnder } from "./work.js";
 
 type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly stepsDown: false };
 
+type Around = <T>(run: () => Promise<Term<T>>) => Promise<Term<T>>;
+
 /**
  * Campaigns, leads and campaigns again; see `Leases.lead`. `campaign` waits for the lease without a time
  * limit, until `signal` aborts.
+ *
+ * @param around runs each campaign with its term
  */
 export async function lead<T>(
   campaign: () => Promise<Held>,
   work: (lease: Lease) => Promise<T>,
   signal: AbortSignal | undefined,
+  around: Around = (run) => run(),
 ): Promise<T | undefined> {
   while (!isAborted(signal)) {
-    let lease: Held;
-    try {
-      lease = await campaign();
-    } catch (error) {
-      if (isAborted(signal)) return undefined;
-      throw error;
-    }
-    const term = await serve(lease, work, signal);
+    const term = await around(() => campaignAndServe(campaign, work, signal));
     if (term.stepsDown) return term.value;
   }
   return undefined;
+}
+
+async function campaignAndServe<T>(
+  campaign: () => Promise<Held>,
+  work: (lease: Lease) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<Term<T>> {
+  let lease: Held;
+  try {
+    lease = await campaign();
+  } catch (error) {
+    if (isAborted(signal)) return { stepsDown: false };
+    throw error;
+  }
+  return serve(lease, work, signal);
 }
 
 /** One tenure. The lease stays held until the work has settled, unless it is lost before. */

@@ -16,6 +16,7 @@ import { LocalQueues } from "../queue/local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
 import { Queries } from "./queries.js";
+import type { LeaseTracing } from "./tracing.js";
 import type {
   AcquireAllOptions,
   AcquireOptions,
@@ -71,6 +72,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #queries: Queries;
   readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
+  #tracing: LeaseTracing | undefined;
 
   constructor(provider: Provider, world: World) {
     this.provider = provider;
@@ -89,6 +91,26 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   get self(): string {
     return this.provider.holder;
+  }
+
+  get tracing(): LeaseTracing | undefined {
+    return this.#tracing;
+  }
+
+  /**
+   * Traces the leases that are acquired from now on; `undefined` ends it.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG` when they are traced already.
+   */
+  traceWith(tracing: LeaseTracing | undefined): void {
+    if (tracing !== undefined && this.#tracing !== undefined)
+      throw new LeaseholdError("INVALID_CONFIG", "these leases are traced already");
+    this.#tracing = tracing;
+  }
+
+  /** The lease of this participant on the resource, until it has been released. */
+  leaseOn(resource: string): Lease | undefined {
+    return this.#queues.leaseOn(resource);
   }
 
   acquire(resource: string, options: AcquireOptions = noOptions): Promise<Lease> {
@@ -115,6 +137,16 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const [options = {}, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     if (typeof work !== "function")
       throw new LeaseholdError("INVALID_CONFIG", "write using(name, options, work): work is not a function");
+    const run = () => this.#using(names, options, work);
+    if (this.#tracing === undefined) return run();
+    return this.#tracing.work("using", typeof names === "string" ? names : undefined, run);
+  }
+
+  async #using<T>(
+    names: string | readonly string[],
+    options: AcquireOptions,
+    work: (held: Lease | LeaseSet) => T | Promise<T>,
+  ): Promise<T> {
     const holding =
       typeof names === "string"
         ? await this.#acquireOne(names, options)
@@ -124,15 +156,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
     const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
-    return this.#observed(resource, () =>
-      asksForForm(resource, options) ? tryForm(this.#formParts, spec, options) : this.#acquisitions.try(spec),
+    return this.#observed(spec, (own) =>
+      asksForForm(resource, options) ? tryForm(this.#formParts, own, options) : this.#acquisitions.try(own),
     );
   }
 
   async attach(text: string, options: TenureOptions = {}): Promise<Lease> {
     const handle = attachable(this.guarantees, this.world.clock, text);
     const spec = acquireSpec(this.guarantees, "attach", handle.resource, options);
-    return this.#observed(spec.resource, () => this.#acquisitions.attach({ ...spec, handle }));
+    return this.#observed(spec, (own) => this.#acquisitions.attach({ ...own, handle }));
   }
 
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
@@ -177,7 +209,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     options: LeadOptions = {},
   ): Promise<T | undefined> {
     const spec = acquireSpec(this.guarantees, "lead", resource, options);
-    return lead(() => this.#acquireAs(spec, options, Infinity), work, options.signal);
+    const campaign = () => this.#acquireAs(spec, options, Infinity);
+    return lead(campaign, work, options.signal, (run) => this.#tracing?.work("lead", resource, run) ?? run());
   }
 
   close(): Promise<void> {
@@ -220,11 +253,18 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** From a lease that has ended, by its release or otherwise (`LeaseKeeper`). */
   takeBack(lease: HeldLease): Promise<void> | undefined {
-    const { grant } = lease;
-    const given = lease.ended === "detached" ? this.#detach(lease) : this.giveBack(grant);
+    const given = this.#tracing === undefined ? this.#take(lease) : this.#takeTraced(lease, this.#tracing);
     if (given !== undefined) return given.then(() => this.#queues.vacate(lease));
     this.#queues.vacate(lease);
     return undefined;
+  }
+
+  #takeTraced(lease: HeldLease, tracing: LeaseTracing): Promise<void> | undefined {
+    return tracing.ended(lease, lease.ended ?? "released", () => this.#take(lease));
+  }
+
+  #take(lease: HeldLease): Promise<void> | undefined {
+    return lease.ended === "detached" ? this.#detach(lease) : this.giveBack(lease.grant);
   }
 
   #acquireOne(resource: string, options: AcquireOptions): Promise<Held> {
@@ -234,18 +274,30 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   #acquireAs(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
-    return this.#observed(spec.resource, () => this.#acquireUnobserved(spec, options, waitMs));
+    return this.#observed(spec, (own) => this.#acquireUnobserved(own, options, waitMs));
   }
 
-  /** Emits the events of a call. Without listeners it costs two reads. */
-  #observed<T extends Held | undefined>(resource: string, call: () => Promise<T>): Promise<T> {
+  /** Traces a call, and emits its events. Without a tracer and listeners it costs three reads. */
+  #observed<T extends Held | undefined>(
+    spec: AcquireSpec,
+    call: (spec: AcquireSpec) => Promise<T>,
+  ): Promise<T> {
+    if (this.#tracing === undefined) return this.#announced(spec, call);
+    return this.#tracing.call(spec, (own) => this.#announced(own, call));
+  }
+
+  #announced<T extends Held | undefined>(
+    spec: AcquireSpec,
+    call: (spec: AcquireSpec) => Promise<T>,
+  ): Promise<T> {
     const { asked, settled } = this.events;
-    if (!asked.hasListeners && !settled.hasListeners) return call();
+    if (!asked.hasListeners && !settled.hasListeners) return call(spec);
+    const { resource } = spec;
     const startedMs = this.world.clock.monotonicMs();
     const ended = (outcome: SettledOutcome): void =>
       settled.emit({ resource, outcome, waitedMs: this.world.clock.monotonicMs() - startedMs });
     asked.emit({ resource });
-    return call().then(
+    return call(spec).then(
       (lease) => {
         ended(lease === undefined ? "held" : "acquired");
         return lease;
@@ -353,7 +405,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 }
 
-function outcomeOf(error: unknown): SettledOutcome {
+export function outcomeOf(error: unknown): SettledOutcome {
   if (!(error instanceof LeaseholdError)) return "aborted";
   return error.code === "LEASE_HELD" ? "held" : error.code;
 }
