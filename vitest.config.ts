@@ -1,7 +1,9 @@
 import { readFileSync, readdirSync } from "node:fs";
+import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
+import type { VitestPluginContext } from "vitest/node";
 import { mistakes } from "./test/planted/mistakes.mjs";
 import { plant } from "./test/planted/plant.mjs";
 import { seedOf } from "./test/support/seed.js";
@@ -27,17 +29,28 @@ export const alias = [
 ];
 
 const root = here(".");
-/** Every source with its mistakes behind switches. */
+const planted = createHash("sha256").update(JSON.stringify(mistakes)).digest("hex");
+/** Every source with its mistakes behind switches. What is kept of a run is right while the mistakes are the same. */
 export const plugins = [
   {
     name: "planted-mistakes",
     enforce: "pre" as const,
     transform: (code: string, id: string) => plant(code, relative(root, id), mistakes),
+    configureVitest: ({ experimental_defineCacheKeyGenerator: keyBy }: VitestPluginContext) =>
+      keyBy(() => planted),
   },
 ];
 
-/** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-const randomTests = ["packages/sim/src/**/*.test.ts", "test/planted-*.test.ts"];
+/**
+ * Random runs of the simulators and of properties, and the tables of planted mistakes: minutes of processor time, with a
+ * command of their own.
+ */
+const randomTests = [
+  "packages/sim/src/**/*.test.ts",
+  "packages/*/src/**/*.property.test.ts",
+  "test/*.property.test.ts",
+  "test/planted-*.test.ts",
+];
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
@@ -51,13 +64,10 @@ export const harderTests = [
   "packages/core/src/server/wire/first-bytes.test.ts",
   "packages/core/src/server/api/http/fuzz.test.ts",
   "packages/core/src/server/api/http/json-message.test.ts",
-  "packages/leasehold/src/delta/conditional/exclusion.property.test.ts",
   "packages/leasehold/src/delta/paper/conformance.test.ts",
   "packages/leasehold/src/delta/provider/cancellation.test.ts",
   "packages/leasehold/src/flease/overload.test.ts",
   "packages/leasehold/src/flease/tcp/wire/fuzz.test.ts",
-  "packages/leasehold/src/stores/block/slots.property.test.ts",
-  "test/tenure-data.property.test.ts",
 ];
 
 /** Sockets, timers and directories in real time: a busy machine makes short leases run out. */
@@ -95,18 +105,22 @@ const fast = {
 /** One file after another. */
 const inTurn = { fileParallelism: false, testTimeout: 180_000, hookTimeout: 180_000 };
 
+const effortOr = (usual: string) => process.env["LEASEHOLD_EFFORT"] ?? usual;
+
+const random = {
+  // Seeds and virtual time: what fails here fails always. The time limits are for busy machines.
+  name: "random",
+  include: [...randomTests, ...harderTests],
+  setupFiles: ["test/support/bounded-properties.ts"],
+  env: { LEASEHOLD_EFFORT: effortOr("10") },
+  testTimeout: 300_000,
+};
+
 /** All suites. `npm test` runs those whose names begin with `fast`, and `npm run test:slow -- NAME` one of the others. */
 export const projects = [
   { ...fast, name: "fast", include, exclude: [...exclude, ...replacing], isolate: false },
   { ...fast, name: "fast-isolated", include: replacing, exclude },
-  {
-    // Seeds and virtual time: what fails here fails always. The time limits are for busy machines.
-    name: "random",
-    include: [...randomTests, ...harderTests],
-    setupFiles: ["test/support/bounded-properties.ts"],
-    env: { LEASEHOLD_EFFORT: process.env["LEASEHOLD_EFFORT"] ?? "10" },
-    testTimeout: 300_000,
-  },
+  random,
   {
     // The conformance suite and others over real sockets, directories and timers. A machine that is busy makes leases
     // of a second run out, so one that fails is tried again; what is about safety runs in virtual time.
@@ -220,7 +234,9 @@ export function chosen(words: readonly string[]): typeof projects {
   );
   const slowFiles = testFiles.filter((file) => slow.some((path) => file.includes(path)));
   return projects
-    .map((each) => (each.name === "random" ? { ...each, include: randomTests } : each))
+    .map((each) =>
+      each === random ? { ...random, include: randomTests, env: { LEASEHOLD_EFFORT: effortOr("1") } } : each,
+    )
     .map((each) => {
       if (isFast(each)) return each;
       const ours = slowFiles.filter((file) => each.include.some((pattern) => matches(pattern, file)));
@@ -233,6 +249,8 @@ export default defineConfig({
   resolve: { alias },
   plugins,
   test: {
+    // A second run, and the next line of Node, does not transform a thousand modules again.
+    experimental: { fsModuleCache: true },
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
     projects: chosen(process.argv.slice(2)).map((test, index) => ({

@@ -59,7 +59,7 @@ test("a file that is no object is damaged, and one of a newer format is of a new
 });
 
 /** Each bit of a byte has its turn. */
-const bitsPerLook = effort > 1 ? 1 : 3;
+const bitsPerLook = effort > 1 ? 1 : 11;
 
 test("a flipped bit is detected, or changes nothing", async () => {
   await writeMemberRecord(folder, record);
