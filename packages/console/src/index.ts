@@ -4,6 +4,7 @@ import type { Leases } from "leasehold";
 import { type GroundStatus, type Settings, groundStatus } from "leasehold/cli";
 import { LeaseholdError } from "leasehold/common";
 import { isLoopback, parseAddress } from "leasehold/runtime";
+import { withoutSecrets } from "./record/endpoints.js";
 import { HttpServer } from "./server/http.js";
 import { Observer } from "./server/observer.js";
 
@@ -83,6 +84,3 @@ function passwordOf(file: string | undefined): string | undefined {
     throw new LeaseholdError("INVALID_CONFIG", `the password in ${file} has fewer than 8 characters`);
   return password;
 }
-
-/** An address without name and password in it. */
-const withoutSecrets = (endpoint: string): string => endpoint.replaceAll(/\/\/[^@/,]*@/g, "//");

@@ -1,7 +1,26 @@
 import { type Command, type Finish, Option, examples } from "leasehold/cli";
 
-/** `leasehold console`. */
-export function addCommand(program: Command, finish: Finish): void {
+/** `leasehold console` or `leasehold top`. */
+export function addCommand(program: Command, finish: Finish, name: string): void {
+  if (name === "top") addTop(program, finish);
+  else addConsole(program, finish);
+}
+
+function addTop(program: Command, finish: Finish): void {
+  program
+    .command("top")
+    .description("watch leases, holders and their ground on the terminal, as top does processes")
+    .addHelpText(
+      "after",
+      examples("leasehold top", "leasehold top --endpoints core://10.0.0.1:2379      of a core"),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const { showTop } = await import("./top.js");
+      finish(await showTop(command.optsWithGlobals()));
+    });
+}
+
+function addConsole(program: Command, finish: Finish): void {
   program
     .command("console")
     .description("serve a page that shows who holds what, since when, and why a lease cannot be had")

@@ -14,6 +14,7 @@ import {
   freePorts,
   Processes,
   Terminal,
+  isQuit,
 } from "leasehold/cli";
 import { type Found, nodeColumns, nodeRow } from "./commands.js";
 import { Nodes, localNodes, textOf } from "./nodes.js";
@@ -207,7 +208,7 @@ class View {
     const onKey = (key: string): void => {
       const id = ids[Number(key) - 1];
       if (id !== undefined) cluster.kill(id);
-      if (key === "q") stop();
+      if (isQuit(key)) stop();
       this.#draw();
     };
     this.#terminal = new Terminal(onKey, () => this.#draw());

@@ -22,6 +22,11 @@ export const packageCommands = [
     description: "serve a page that shows who holds what, and why a lease cannot be had",
   },
   {
+    name: "top",
+    from: "@leasehold/console",
+    description: "watch leases, holders and their ground on the terminal",
+  },
+  {
     name: "sim",
     from: "@leasehold/sim",
     description:
@@ -31,7 +36,7 @@ export const packageCommands = [
 
 /** The `./command` export of such a package. */
 interface CommandModule {
-  addCommand(program: Command, finish: Finish): void;
+  addCommand(program: Command, finish: Finish, name: string): void;
 }
 
 /**
@@ -48,7 +53,7 @@ export async function addPackageCommands(
   for (const { name, from, description } of packageCommands) {
     const module = own === undefined || own.includes(name) ? await loaded(name, from) : undefined;
     if (module !== undefined && !(module instanceof LeaseholdError)) {
-      module.addCommand(program, finish);
+      module.addCommand(program, finish, name);
       continue;
     }
     program

@@ -5,6 +5,7 @@ const ESC = "\u001b[";
 const styles = {
   bold: "1",
   dim: "2",
+  inverse: "7",
   red: "31",
   green: "32",
   yellow: "33",

@@ -29,10 +29,13 @@ function characterCells(character: string): number {
   return WIDE.some(([from, to]) => point >= from && point <= to) ? 2 : 1;
 }
 
+/** The text without colours. */
+export const unpainted = (text: string): string => text.replaceAll(ESCAPES, "");
+
 /** The columns of a text; colours have none. */
 export function cellsOf(text: string): number {
   let cells = 0;
-  for (const character of text.replaceAll(ESCAPES, "")) cells += characterCells(character);
+  for (const character of unpainted(text)) cells += characterCells(character);
   return cells;
 }
 

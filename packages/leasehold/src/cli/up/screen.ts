@@ -1,5 +1,5 @@
 import { type Paint, type Style } from "../output/ansi.js";
-import { cellsOf, cut, pad, printable } from "../output/cells.js";
+import { cellsOf, cut, pad, printable, unpainted } from "../output/cells.js";
 import { shortTime } from "../output/present.js";
 import type { Change, LeaseRow, MemberRow } from "./board.js";
 import { greatest } from "../../common/lists.js";
@@ -231,7 +231,5 @@ function footLines(state: ScreenState, width: number, paint: Paint): string[] {
 
 /** A painted line that is too wide is shown without its colours: it is cut only on very narrow terminals. */
 function fit(line: string, width: number): string {
-  return cellsOf(line) <= width ? line : cut(line.replaceAll(PAINTED, ""), width);
+  return cellsOf(line) <= width ? line : cut(unpainted(line), width);
 }
-
-const PAINTED = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");

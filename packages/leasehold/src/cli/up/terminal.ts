@@ -1,10 +1,12 @@
+import { type Key, emitKeypressEvents } from "node:readline";
 import { screen } from "../output/ansi.js";
 import type { ScreenSize } from "./screen.js";
 
 /** The size to assume when the terminal does not say. */
 const SIZE_DEFAULT: ScreenSize = { columns: 80, rows: 24 };
 
-const CTRL_C = "\u0003";
+/** Whether the key ends a full-screen program. */
+export const isQuit = (key: string): boolean => ["q", "Q", "ctrl-c"].includes(key);
 
 /** A full-screen terminal: entered once, drawn often, and always restored. */
 export class Terminal {
@@ -19,8 +21,8 @@ export class Terminal {
   readonly #redraw: () => void;
 
   /**
-   * @param onKey receives single keys; Ctrl-C arrives as `q`, because in raw mode it is a key and not a
-   *   signal.
+   * @param onKey receives characters, and names such as `up`, `pagedown`, `return`, `escape`, `backspace` and
+   *   `ctrl-c`, which in raw mode is a key and not a signal.
    */
   constructor(onKey: (key: string) => void, redraw: () => void) {
     this.#onKey = onKey;
@@ -40,13 +42,16 @@ export class Terminal {
     process.stdout.write(screen.enter);
     if (!process.stdin.isTTY) return;
     process.stdin.setRawMode(true);
-    process.stdin.setEncoding("utf8");
-    process.stdin.on("data", this.#onData);
+    emitKeypressEvents(process.stdin);
+    process.stdin.resume();
+    process.stdin.on("keypress", this.#onKeypress);
     process.stdin.on("error", () => undefined);
   }
 
-  readonly #onData = (data: string | Buffer): void => {
-    for (const key of String(data)) this.#onKey(key === CTRL_C ? "q" : key.toLowerCase());
+  readonly #onKeypress = (text: string | undefined, { name, ctrl = false, meta = false }: Key): void => {
+    const isCharacter = text !== undefined && /^[^\p{Cc}]$/u.test(text) && !meta;
+    if (isCharacter) this.#onKey(text);
+    else if (name !== undefined) this.#onKey(ctrl ? `ctrl-${name}` : name);
   };
 
   /** Writes only the lines that changed, as one frame. */
@@ -67,7 +72,7 @@ export class Terminal {
     process.stdout.off("resize", this.#onResize);
     process.stdout.write(screen.leave);
     if (!process.stdin.isTTY) return;
-    process.stdin.off("data", this.#onData);
+    process.stdin.off("keypress", this.#onKeypress);
     process.stdin.setRawMode(false);
     process.stdin.pause();
   }

@@ -13,7 +13,7 @@ import { LocalCluster, type LocalPlan, endpointsOf } from "./local-cluster.js";
 import { LocalConsole } from "./local-console.js";
 import { freePorts } from "./ports.js";
 import { clockTime, renderScreen } from "./screen.js";
-import { Terminal } from "./terminal.js";
+import { Terminal, isQuit } from "./terminal.js";
 
 export interface UpOptions extends SharedOptions {
   readonly members: number;
@@ -159,8 +159,8 @@ class ScreenView {
     this.#page = page;
     this.#cluster = cluster;
     const onKey = (key: string): void => {
-      if (key === "k") cluster.kills = !cluster.kills;
-      if (key === "q") stop.ask();
+      if (key.toLowerCase() === "k") cluster.kills = !cluster.kills;
+      if (isQuit(key)) stop.ask();
       this.#draw();
     };
     this.#terminal = new Terminal(onKey, () => this.#draw());
