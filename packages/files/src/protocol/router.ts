@@ -1,4 +1,12 @@
-import { unlessAborted, Pauses, timeLeft, LeaseholdError, type Lease } from "leasehold/common";
+import {
+  unlessAborted,
+  unwatchAbort,
+  watchAbort,
+  Pauses,
+  timeLeft,
+  LeaseholdError,
+  type Lease,
+} from "leasehold/common";
 import { FileUncertainError } from "../uncertain.js";
 import { isLeaseholdError, TenureOver } from "./failures.js";
 import { noBytes, type Operation, type OperationAny, type OperationResult } from "./messages.js";
@@ -7,6 +15,7 @@ import { namesKey } from "./keys.js";
 import { NamesPrimary } from "./names-primary.js";
 import { Primary } from "./primary.js";
 import type { Outcome, Serving } from "./serving.js";
+import { Silence } from "./silence.js";
 import type { Tenure } from "./tenure.js";
 import type { NodeParts } from "./settings.js";
 
@@ -15,6 +24,9 @@ export const leaseOf = (path: string): string => `files/${path}`;
 
 /** How long a node waits for another's lease to end before it looks for the primary again, ms. */
 const waitMs = 300;
+
+/** A primary that is well is found within this time, ms. */
+const lookMs = 50;
 
 /** The longest pause after an attempt that found no primary, ms. */
 const pauseMsMax = 50;
@@ -55,9 +67,11 @@ export class Router {
   readonly #hints = new Map<string, string>();
   readonly #closing = new AbortController();
   readonly #pauses: Pauses;
+  readonly #silence: Silence;
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
+    this.#silence = new Silence(parts);
     this.#pauses = new Pauses(parts.world.timers);
   }
 
@@ -167,6 +181,7 @@ export class Router {
   async close(): Promise<void> {
     this.#closing.abort(new LeaseholdError("CLOSED"));
     this.#pauses.end();
+    this.#silence.close();
     await Promise.allSettled([...this.#resetting].map((tenure) => tenure.end()));
     await Promise.allSettled(this.#beginning.values());
     await Promise.allSettled(this.tenures.map((tenure) => tenure.end()));
@@ -184,11 +199,8 @@ export class Router {
     if (hint !== undefined) return this.#forward(hint, call);
     if (!this.#mayBePrimary) return this.#tryFromOutside(call);
     const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
-    if ((await this.#pauses.within(beginning, left())) !== undefined) return "primary known";
-    const node = await this.#findPrimary(path, left);
-    if (node === undefined) return undefined;
-    this.#remember(path, node);
-    return "primary known";
+    const primary = await this.#pauses.within(beginning, left());
+    return primary !== undefined || this.#hints.has(path) ? "primary known" : undefined;
   }
 
   /** Only nodes that have copies are primaries. */
@@ -199,19 +211,23 @@ export class Router {
   async #tryFromOutside(call: Call): Promise<Outcome | "primary known" | undefined> {
     const { path, left } = call;
     const { nodes, world } = this.#parts;
-    const found = await this.#findPrimary(path, left);
-    if (found !== undefined) {
-      this.#remember(path, found);
-      return "primary known";
-    }
+    if (await this.#findPrimary(path, left)) return "primary known";
     const node = nodes[Math.floor(world.random.next() * nodes.length)];
     return node === undefined ? undefined : this.#forward(node, call, true);
   }
 
   async #forward(node: string, call: Call, begins = false): Promise<Outcome | undefined> {
-    const { path, operation, bytes, left, signal } = call;
+    const { path, operation, bytes, left } = call;
     this.counters.forwarded += 1;
     call.isGiven = true;
+    const silent = new AbortController();
+    // A change may have been made: its primary is waited for, and other calls look for the next one.
+    const watched = this.#silence.watch(node, () => {
+      if (this.#hints.get(path) === node) this.#hints.delete(path);
+      if (!changes(operation)) silent.abort();
+    });
+    const passOn = (): void => silent.abort();
+    watchAbort(call.signal, passOn);
     try {
       const timeoutMs = left();
       // The primary times out first, so that it can report the outcome.
@@ -220,7 +236,7 @@ export class Router {
       const { answer, body } = await this.#parts.peers.ask(node, "operate", ask, {
         body: bytes,
         timeoutMs,
-        signal,
+        signal: silent.signal,
       });
       if (answer.result !== null) {
         if (begins) this.#remember(path, node);
@@ -229,6 +245,7 @@ export class Router {
       this.#hints.delete(path);
       return undefined;
     } catch (error) {
+      if (silent.signal.aborted && !changes(operation)) return undefined;
       const isTimeout = isLeaseholdError(error, "TIMEOUT");
       if (isTimeout || isLeaseholdError(error, "UNREACHABLE")) this.#hints.delete(path);
       if (isLeaseholdError(error, "UNREACHABLE")) return undefined;
@@ -241,6 +258,9 @@ export class Router {
       throw new FileUncertainError(`the primary of ${path}, ${node}, has not answered`, false, {
         cause: error,
       });
+    } finally {
+      watched();
+      unwatchAbort(call.signal, passOn);
     }
   }
 
@@ -281,34 +301,46 @@ export class Router {
   async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
     const { leases, settings } = this.#parts;
     // The disk is empty, and may have replaced another.
-    if (!this.#parts.isJoined() || !this.#mayBePrimary) return undefined;
+    if (!this.#parts.isJoined() || !this.#mayBePrimary) {
+      await this.#findPrimary(path, left);
+      return undefined;
+    }
     const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
     if (free !== undefined) return free;
-    if ((await this.#findPrimary(path, left)) !== undefined) return undefined;
-    // The holder isn't serving: it is starting, or it is dead and its lease expires.
+    const found = new AbortController();
+    const looking = this.#findPrimary(path, left).then((isFound) => {
+      if (isFound) found.abort();
+      return isFound;
+    });
+    if ((await this.#pauses.within(looking, lookMs)) === true) return undefined;
+    // The holder isn't serving: it is starting, or it is dead or silent and its lease expires.
     try {
       const wait = Math.min(waitMs, left());
-      return await leases.acquire(leaseOf(path), { ttl: settings.ttlMs, wait, signal: this.#closing.signal });
+      const signal = AbortSignal.any([this.#closing.signal, found.signal]);
+      return await leases.acquire(leaseOf(path), { ttl: settings.ttlMs, wait, signal });
     } catch (error) {
-      if (isLeaseholdError(error, "TIMEOUT", "LEASE_HELD")) return undefined;
+      if ((await looking) || isLeaseholdError(error, "TIMEOUT", "LEASE_HELD")) return undefined;
       throw error;
     }
   }
 
-  async #findPrimary(path: string, left: () => number): Promise<string | undefined> {
+  /** Looks for a node that is the primary, and remembers it. */
+  async #findPrimary(path: string, left: () => number): Promise<boolean> {
     const { nodes, node: self, peers } = this.#parts;
     const timeoutMs = Math.min(left(), waitMs);
     const others = nodes.filter((node) => node !== self);
     try {
-      return await Promise.any(
+      const primary = await Promise.any(
         others.map(async (node) => {
           const { answer } = await peers.ask(node, "primary", { path }, { timeoutMs });
           if (!answer.isHere) throw new TenureOver();
           return node;
         }),
       );
+      this.#remember(path, primary);
+      return true;
     } catch {
-      return undefined;
+      return false;
     }
   }
 

@@ -11,7 +11,7 @@ const minima: Readonly<Record<string, number>> = {
   append: 50,
   remove: 50,
   rename: 50,
-  copy: 30,
+  copy: 20,
   list: 50,
   quota: 20,
   snapshot: 15,
