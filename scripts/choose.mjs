@@ -60,6 +60,7 @@ const families = {
     release: suite("release", "npm run release in a copy of the repository, up to a registry of its own"),
     rotation: suite("rotation", "authorities and cluster keys changed with clusters under load"),
     deploy: suite("deploy", "units, the Debian package, the image's steps and manifests; as root on Debian"),
+    site: suite("site", "the pages as a site, in Debian's chromium", { before: [toolsOf("site")] }),
     console: suite("console", "the console's page in Debian's chromium"),
     files: suite("files", "replicated files as real processes, and clients of WebDAV"),
     report: {
@@ -102,6 +103,11 @@ const families = {
     soak: measured("soak", "memory over a long run", [], collected),
   },
   generate: {
+    site: {
+      says: "the pages as a site, in site/dist",
+      before: [toolsOf("site")],
+      run: ["npm", "exec", "--prefix", "site", "--", "vitepress", "build", "site"],
+    },
     api: {
       says: "docs/api from the types; [--check]",
       before: [build],

@@ -24,6 +24,7 @@ const leftOut = {
   rotation: "clusters reread their certificates and keys for minutes",
   release: "a copy of the repository is packed again and again",
   console: "a browser is installed",
+  site: "a browser and the tools of the site are installed",
   deploy: "a fresh Debian is made for it",
   files: "clients of WebDAV are installed, and nodes of files killed",
   core: "servers of etcd are installed and killed for a quarter of an hour",

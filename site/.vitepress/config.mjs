@@ -1,0 +1,148 @@
+// The pages as a site. They are those that people read at the repository: nothing is written twice, and the menu is
+// docs/README.md.
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitepress";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const pages = fileURLToPath(new URL("../pages", import.meta.url));
+const { version } = JSON.parse(readFileSync(join(root, "packages/leasehold/package.json"), "utf8"));
+
+/** Pages beside `docs/`, which link to them. */
+const others = ["README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT"];
+
+/** The page at this address, as VitePress knows it. */
+const addressOf = (path) => `/${path.replace(/(^|\/)README\.md$/, "$1").replace(/\.md$/, "")}`;
+
+/** The lists of docs/README.md, below its headings and below lines such as "Run a ground:". */
+function menu() {
+  const groups = [];
+  let heading = "";
+  const begin = (text) => groups.push({ text, items: [] });
+  for (const line of readFileSync(join(root, "docs/README.md"), "utf8").split("\n")) {
+    const [, title] = /^## (.*)/.exec(line) ?? [];
+    const [, part] = /^([A-Z][^[]*):$/.exec(line) ?? [];
+    if (title !== undefined) begin((heading = title));
+    if (part !== undefined) begin(`${heading}: ${part[0].toLowerCase()}${part.slice(1)}`);
+    for (const [, name, target] of line.matchAll(/\[([^\]]+)\]\(([^)#]+\.md)\)/g)) {
+      const path = relative(root, join(root, "docs", target));
+      groups.at(-1)?.items.push({ text: titleOf(path) ?? name, link: addressOf(path) });
+    }
+  }
+  return groups.filter(({ items }) => items.length > 0);
+}
+
+/** The heading of a page. */
+function titleOf(path) {
+  const [, title] = /^# (.*)/m.exec(readFileSync(join(root, path), "utf8")) ?? [];
+  return title?.replaceAll("`", "");
+}
+
+const isPage = (path) =>
+  path.endsWith(".md") &&
+  (path.startsWith("docs/") || path.startsWith("deploy/") || others.includes(path.replace(/\.md$/, "")));
+
+/** A link to a file that is no page of the site keeps its text only: the site does not know the repository's address. */
+function withoutLinksToSources(markdown) {
+  const rule = (state) => {
+    for (const { type, children } of state.tokens) {
+      if (type !== "inline") continue;
+      let open;
+      for (const token of children) {
+        if (token.type === "link_open") {
+          open = isLost(token.attrGet("href"), state.env) ? token : undefined;
+          if (open !== undefined) hide(token);
+        } else if (token.type === "link_close" && open !== undefined) {
+          hide(token);
+          open = undefined;
+        }
+      }
+    }
+  };
+  markdown.core.ruler.push("links-to-sources", rule);
+}
+
+/** The corner of a table has no heading, which screen readers would announce. */
+function withoutEmptyHeaders(markdown) {
+  markdown.core.ruler.push("empty-headers", ({ tokens }) => {
+    for (const [at, token] of tokens.entries()) {
+      if (token.type !== "th_open" || tokens[at + 1]?.content !== "") continue;
+      token.tag = "td";
+      tokens[at + 2].tag = "td";
+    }
+  });
+}
+
+function hide(token) {
+  token.type = "text";
+  token.tag = "";
+  token.content = "";
+  token.nesting = 0;
+  token.attrs = null;
+}
+
+function isLost(href, { path: page }) {
+  if (/^(?:[a-z]+:|#|\/)/.test(href)) return false;
+  const path = relative(pages, join(dirname(page), decodeURI(href.replace(/#.*/, ""))));
+  const full = join(root, path);
+  if (!existsSync(full)) return false;
+  return statSync(full).isDirectory()
+    ? !existsSync(join(full, "README.md")) || !isPage(`${path}/README.md`)
+    : !isPage(path);
+}
+
+/** Copies pages and pictures: what VitePress builds has to lie below its own modules. */
+function copyPages() {
+  rmSync(pages, { recursive: true, force: true });
+  const listed = execFileSync(
+    "git",
+    ["ls-files", "--cached", "--others", "--exclude-standard", "docs", "deploy", "*.md"],
+    {
+      cwd: root,
+      encoding: "utf8",
+    },
+  );
+  for (const path of listed.split("\n").filter((each) => isPage(each) || /\.(?:svg|png|webp)$/.test(each)))
+    cpSync(join(root, path), join(pages, path), { recursive: true });
+}
+
+copyPages();
+cpSync(join(root, "packages/console/page/icon.svg"), join(pages, "public/icon.svg"));
+
+export default defineConfig({
+  title: "Leasehold",
+  description: "Exclusive, time-bounded ownership of a named resource in a distributed system.",
+  lang: "en-GB",
+  srcDir: "pages",
+  outDir: "dist",
+  cacheDir: ".vitepress/cache",
+  cleanUrls: true,
+  head: [["link", { rel: "icon", href: "/icon.svg", type: "image/svg+xml" }]],
+  rewrites: (path) => path.replace(/(^|\/)README\.md$/, "$1index.md"),
+  // What the pages link to is there: `test/documentation.test.ts` has looked at files and headings.
+  ignoreDeadLinks: false,
+  markdown: {
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    config: (markdown) => {
+      withoutLinksToSources(markdown);
+      withoutEmptyHeaders(markdown);
+    },
+    languageAlias: { ndjson: "json", output: "console" },
+  },
+  vite: { build: { chunkSizeWarningLimit: 2_000 } },
+  themeConfig: {
+    nav: [
+      { text: "Quick start", link: "/docs/quick-start" },
+      { text: "Guarantees", link: "/docs/guarantees" },
+      { text: "API", link: "/docs/api/" },
+      { text: `v${version}`, link: "/CHANGELOG" },
+    ],
+    sidebar: menu(),
+    outline: [2, 3],
+    search: { provider: "local" },
+    docFooter: { prev: false, next: false },
+    lastUpdated: false,
+  },
+});
