@@ -5,8 +5,9 @@ import { createServer } from "node:net";
 import { open, startMember } from "leasehold";
 import { createMetrics } from "leasehold/metrics";
 
-const rounds = 7;
-const operations = 60_000;
+/** Short blocks in turn, so that what else the machine does meets both alike. */
+const pairs = 100;
+const operations = 3_000;
 const inFlight = 64;
 
 /** Held until all are known, so that none is found twice. */
@@ -23,6 +24,7 @@ const leases = await open(...Object.values(members).map((address) => `flease://$
 await Promise.all(started.map((member) => member.ready()));
 
 let next = 0;
+/** Microseconds of processor time for each acquisition with its release. */
 async function work() {
   const begun = process.cpuUsage();
   const end = next + operations;
@@ -34,38 +36,59 @@ async function work() {
   return (user + system) / operations;
 }
 
+const metrics = createMetrics();
+const { address, close } = await metrics.serve("127.0.0.1:0");
+
 async function workObserved() {
-  const metrics = createMetrics();
   const stops = [
     metrics.observe(leases),
     metrics.observeProcess(),
     ...started.map((member) => metrics.observeMember(member)),
   ];
-  const { address, close } = await metrics.serve("127.0.0.1:0");
-  // As often as Prometheus usually does.
-  const scraping = setInterval(() => void fetch(`http://${address}/metrics`).then((a) => a.text()), 15_000);
   const took = await work();
-  clearInterval(scraping);
-  await close();
   for (const stop of stops) stop();
   return took;
 }
 
-await work();
-await workObserved();
-const ratios = [];
-for (let round = 0; round < rounds; round += 1) {
+/** Of one scrape, as Prometheus makes it every 15 s. */
+async function scrape() {
+  const begun = process.cpuUsage();
+  await (await fetch(`http://${address}/metrics`)).text();
+  const { user, system } = process.cpuUsage(begun);
+  return user + system;
+}
+
+const medianOf = (all) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)];
+
+for (let warm = 0; warm < 10; warm += 1) {
+  await work();
+  await workObserved();
+}
+const all = { without: [], observed: [], ratios: [] };
+for (let pair = 0; pair < pairs; pair += 1) {
   // The first of a pair is now this, now that.
   const [without, observed] =
-    round % 2 === 0
+    pair % 2 === 0
       ? [await work(), await workObserved()]
       : await workObserved().then(async (first) => [await work(), first]);
-  ratios.push(observed / without);
-  console.log(
-    `${without.toFixed(1)} µs without, ${observed.toFixed(1)} µs with metrics: ${((observed / without - 1) * 100).toFixed(1)} %`,
-  );
+  all.without.push(without);
+  all.observed.push(observed);
+  all.ratios.push(observed / without);
 }
-const median = ratios.toSorted((a, b) => a - b)[Math.floor(rounds / 2)];
-console.log(`median of ${rounds} pairs: ${((median - 1) * 100).toFixed(1)} % of processor time`);
+const percent = (ratio) => `${((ratio - 1) * 100).toFixed(1)} %`;
+const spread = all.ratios.toSorted((a, b) => a - b);
+console.log(
+  `${medianOf(all.without).toFixed(1)} µs without, ${medianOf(all.observed).toFixed(1)} µs with metrics (medians)`,
+);
+console.log(
+  `median of ${pairs} pairs: ${percent(medianOf(all.ratios))} of processor time; half of them between ` +
+    `${percent(spread[Math.floor(pairs / 4)])} and ${percent(spread[Math.floor((pairs * 3) / 4)])}`,
+);
+const scrapes = [];
+for (let count = 0; count < 20; count += 1) scrapes.push(await scrape());
+console.log(
+  `one scrape: ${(medianOf(scrapes) / 1_000).toFixed(1)} ms, ${(medianOf(scrapes) / 150_000).toFixed(2)} % of a core every 15 s`,
+);
+await close();
 await leases.close();
 await Promise.all(started.map((member) => member.close()));

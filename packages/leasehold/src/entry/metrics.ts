@@ -13,6 +13,7 @@ import { Registry } from "../metrics/registry.js";
 import { serve } from "../metrics/serve.js";
 import { observeStores } from "../metrics/store-metrics.js";
 import { textOf } from "../metrics/text.js";
+import { turnClock } from "../metrics/turn-clock.js";
 import type { MeterLike, MetricDefinitions, Recorder, Served, TextFormat } from "../metrics/types.js";
 import { parseAddress } from "../runtime/address.js";
 import { realWorld } from "../runtime/world.js";
@@ -114,7 +115,7 @@ export function createMetrics(): Metrics {
   const members = new Set<Member>();
   const others = new Set<() => readonly Check[]>();
   return {
-    observe: (leases) => observeLeases(leases, registry, realWorld().clock),
+    observe: (leases) => observeLeases(leases, registry, turnClock(realWorld().clock)),
     observeMember: (member) => {
       members.add(member);
       const stop = observeMember(member, registry);

@@ -7,7 +7,7 @@ import type { MetricDefinition, MetricDefinitions, RecordedSeries, Recorder } fr
 export const seriesMax = 200;
 
 /** Observations of a bucket for each exemplar. */
-const exemplarEvery = 16;
+const exemplarEvery = 64;
 
 /** What a histogram has counted. */
 export interface Distribution {
@@ -38,7 +38,7 @@ export type Sink = (name: string, labels: readonly string[], value: number) => v
 export class Registry implements Recorder<typeof catalogue> {
   readonly #definitions = new Map<string, MetricDefinition>(Object.entries(catalogue));
   readonly #series = new Map<string, Map<string, Series>>();
-  readonly #sinks = new Set<Sink>();
+  #sinks: readonly Sink[] = [];
   readonly #beforeRead = new Set<() => void>();
   readonly #clock: Clock;
 
@@ -101,8 +101,8 @@ export class Registry implements Recorder<typeof catalogue> {
   }
 
   attach(sink: Sink): () => void {
-    this.#sinks.add(sink);
-    return () => void this.#sinks.delete(sink);
+    this.#sinks = [...this.#sinks, sink];
+    return () => void (this.#sinks = this.#sinks.filter((each) => each !== sink));
   }
 
   /** All series of now, in the order of the definitions. */

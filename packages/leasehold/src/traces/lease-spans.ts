@@ -1,5 +1,6 @@
 import { LeaseholdError, type LossReason } from "../lease/errors.js";
-import { type LeaseManager, outcomeOf } from "../lease/manager/lease-manager.js";
+import { outcomeOf } from "../lease/manager/announced-call.js";
+import type { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { AcquireSpec } from "../lease/manager/acquire-spec.js";
 import type { LeaseTracing } from "../lease/manager/tracing.js";
 import type { Lease } from "../lease/types.js";

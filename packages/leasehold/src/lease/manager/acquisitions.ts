@@ -5,6 +5,7 @@ import { type Handle, spent } from "../handle.js";
 import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provider.js";
 import { mayPass } from "../retryable.js";
 import type { AcquireSpec } from "./acquire-spec.js";
+import { announce } from "./announced-call.js";
 import { Contender, type Contest } from "../queue/contender.js";
 import type { DetachedLeases } from "./detached-leases.js";
 import type { Events } from "./events.js";
@@ -61,25 +62,27 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     this.#detached = detached;
   }
 
-  /** Waits for the turn for at most `waitMs`, and repeats attempts until one is granted. */
-  wait(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
+  /**
+   * Waits for the turn for at most `waitMs`, and repeats attempts until one is granted.
+   *
+   * @param isCall the program has made this call: it has events
+   */
+  wait(spec: AcquireSpec, waitMs: number, isCall = false): Promise<HeldLease> {
     return new Promise<HeldLease>((resolve, reject) => {
       // A patient contender never resolves with `undefined`.
-      this.#begin(spec, true, waitMs, resolve as Resolve, reject);
+      this.#begin(spec, true, waitMs, isCall, resolve as Resolve, reject);
     });
   }
 
   /** One attempt: a lease, or `undefined` if another has it. */
-  try(spec: AcquireSpec): Promise<HeldLease | undefined> {
-    return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, resolve, reject));
+  try(spec: AcquireSpec, isCall = false): Promise<HeldLease | undefined> {
+    return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, isCall, resolve, reject));
   }
 
   /** As `try`, for a detached lease. Rejects when it can't be attached. */
   attach(spec: AcquireSpec & { readonly handle: Handle }): Promise<HeldLease> {
-    return new Promise<HeldLease>((resolve, reject) => {
-      // An attaching contender never resolves with `undefined`.
-      this.#begin(spec, false, Infinity, resolve as Resolve, reject);
-    });
+    // An attaching contender never resolves with `undefined`.
+    return this.try(spec, true) as Promise<HeldLease>;
   }
 
   /** Adds a caller to the queue of its resource until it is answered. */
@@ -87,12 +90,19 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     spec: AcquireSpec,
     patient: boolean,
     waitMs: number,
+    isCall: boolean,
     resolve: Resolve,
     reject: (reason: unknown) => void,
   ): void {
-    this.#ports.assertOpen();
-    spec.signal?.throwIfAborted();
-    const contender = new Contender(this, spec, patient, waitMs, resolve, reject);
+    const call = isCall ? announce(spec.resource, this.#ports.events, this.world.clock) : undefined;
+    try {
+      this.#ports.assertOpen();
+      spec.signal?.throwIfAborted();
+    } catch (error) {
+      call?.failed(error);
+      throw error;
+    }
+    const contender = new Contender(this, spec, patient, waitMs, resolve, reject, call);
     try {
       this.#queues.join(contender);
     } catch (error) {

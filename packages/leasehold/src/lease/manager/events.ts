@@ -12,7 +12,8 @@ class Source<Event> {
   readonly #name: string;
   readonly #hooks: ProgramHooks | undefined;
   readonly #channel: Channel | undefined;
-  readonly #listeners = new Set<{ readonly run: Listener<Event> }>();
+  /** Replaced by each change, so that `emit` goes on with those that it began with, without a copy. */
+  #listeners: readonly { readonly run: Listener<Event> }[] = [];
   readonly #warn = (error: unknown) => this.#hooks?.warn(`a listener of "${this.#name}" threw`, error);
 
   constructor(name: keyof LeaseEvents, hooks: ProgramHooks | undefined) {
@@ -23,25 +24,25 @@ class Source<Event> {
 
   /** Whether there is a listener: without one, callers don't create the event. */
   get hasListeners(): boolean {
-    return this.#listeners.size > 0 || this.#channel?.hasSubscribers === true;
+    return this.#listeners.length > 0 || this.#channel?.hasSubscribers === true;
   }
 
   add(run: Listener<Event>): () => void {
     if (typeof run !== "function")
       throw new LeaseholdError("INVALID_CONFIG", "the listener must be a function");
-    if (this.#listeners.size >= listenersMax)
+    if (this.#listeners.length >= listenersMax)
       throw new LeaseholdError("TOO_MANY_WAITERS", `"${this.#name}" already has ${listenersMax} listeners`);
     // An object of its own, so that a function that is added twice can be removed once.
     const listener = { run };
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    this.#listeners = [...this.#listeners, listener];
+    return () => void (this.#listeners = this.#listeners.filter((each) => each !== listener));
   }
 
   emit(event: Event): void {
     // Listeners that a listener adds or removes meanwhile are not called.
-    const listeners = [...this.#listeners];
+    const listeners = this.#listeners;
     for (const listener of listeners) {
-      if (!this.#listeners.has(listener)) continue;
+      if (this.#listeners !== listeners && !this.#listeners.includes(listener)) continue;
       try {
         const settled: unknown = listener.run(event);
         if (settled instanceof Promise) settled.catch(this.#warn);

@@ -4,6 +4,7 @@ import { LeaseholdError, LeaseLostError } from "../errors.js";
 import { Acquisitions } from "./acquisitions.js";
 import { attachable, drawPass, handleFor } from "./attach.js";
 import { Alarm } from "./alarm.js";
+import { announce } from "./announced-call.js";
 import { DetachedLeases } from "./detached-leases.js";
 import { Events } from "./events.js";
 import { acquireForm, asksForForm, type FormParts, tryForm } from "./forms.js";
@@ -35,7 +36,6 @@ import type {
   ListOptions,
   QueryOptions,
   ResourceHint,
-  SettledOutcome,
   TenureOptions,
   TryAcquireOptions,
   WatchOptions,
@@ -156,15 +156,17 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
     const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
-    return this.#observed(spec, (own) =>
-      asksForForm(resource, options) ? tryForm(this.#formParts, own, options) : this.#acquisitions.try(own),
+    return this.#traced(spec, (own) =>
+      asksForForm(resource, options)
+        ? this.#announced(resource, () => tryForm(this.#formParts, own, options))
+        : this.#acquisitions.try(own, true),
     );
   }
 
   async attach(text: string, options: TenureOptions = {}): Promise<Lease> {
     const handle = attachable(this.guarantees, this.world.clock, text);
     const spec = acquireSpec(this.guarantees, "attach", handle.resource, options);
-    return this.#observed(spec, (own) => this.#acquisitions.attach({ ...own, handle }));
+    return this.#traced(spec, (own) => this.#acquisitions.attach({ ...own, handle }));
   }
 
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
@@ -274,44 +276,34 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   #acquireAs(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
-    return this.#observed(spec, (own) => this.#acquireUnobserved(own, options, waitMs));
+    if (this.#tracing === undefined) return this.#acquire(spec, options, waitMs);
+    return this.#tracing.call(spec, (own) => this.#acquire(own, options, waitMs));
   }
 
-  /** Traces a call, and emits its events. Without a tracer and listeners it costs three reads. */
-  #observed<T extends Held | undefined>(
+  #traced<T extends Held | undefined>(
     spec: AcquireSpec,
     call: (spec: AcquireSpec) => Promise<T>,
   ): Promise<T> {
-    if (this.#tracing === undefined) return this.#announced(spec, call);
-    return this.#tracing.call(spec, (own) => this.#announced(own, call));
+    return this.#tracing === undefined ? call(spec) : this.#tracing.call(spec, call);
   }
 
-  #announced<T extends Held | undefined>(
-    spec: AcquireSpec,
-    call: (spec: AcquireSpec) => Promise<T>,
-  ): Promise<T> {
-    const { asked, settled } = this.events;
-    if (!asked.hasListeners && !settled.hasListeners) return call(spec);
-    const { resource } = spec;
-    const startedMs = this.world.clock.monotonicMs();
-    const ended = (outcome: SettledOutcome): void =>
-      settled.emit({ resource, outcome, waitedMs: this.world.clock.monotonicMs() - startedMs });
-    asked.emit({ resource });
-    return call(spec).then(
-      (lease) => {
-        ended(lease === undefined ? "held" : "acquired");
-        return lease;
-      },
-      (error: unknown) => {
-        ended(outcomeOf(error));
-        throw error;
-      },
-    );
+  /** Emits the events of a call for a lease of another form, which is made of several. */
+  async #announced<T extends Held | undefined>(resource: string, call: () => Promise<T>): Promise<T> {
+    const announced = announce(resource, this.events, this.world.clock);
+    try {
+      const lease = await call();
+      announced?.served(lease);
+      return lease;
+    } catch (error) {
+      announced?.failed(error);
+      throw error;
+    }
   }
 
-  #acquireUnobserved(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
-    if (asksForForm(spec.resource, options)) return acquireForm(this.#formParts, spec, options, waitMs);
-    return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs) : this.#acquireAtOnce(spec);
+  #acquire(spec: AcquireSpec, options: AcquireOptions, waitMs: number): Promise<Held> {
+    if (asksForForm(spec.resource, options))
+      return this.#announced(spec.resource, () => acquireForm(this.#formParts, spec, options, waitMs));
+    return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs, true) : this.#acquireAtOnce(spec);
   }
 
   get #formParts(): FormParts {
@@ -320,7 +312,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async #acquireAtOnce(spec: AcquireSpec): Promise<HeldLease> {
-    const lease = await this.#acquisitions.try(spec);
+    const lease = await this.#acquisitions.try(spec, true);
     if (lease !== undefined) return lease;
     throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(spec.resource)} is held by another`);
   }
@@ -403,9 +395,4 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   assertOpen(): void {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
   }
-}
-
-export function outcomeOf(error: unknown): SettledOutcome {
-  if (!(error instanceof LeaseholdError)) return "aborted";
-  return error.code === "LEASE_HELD" ? "held" : error.code;
 }

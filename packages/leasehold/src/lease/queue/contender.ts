@@ -29,6 +29,14 @@ export interface Queue<Lease extends OwnLease> {
   leave(contender: Contender<Wanted, Lease>): void;
 }
 
+/** A call whose events somebody listens to. */
+export interface AnnouncedCall {
+  /** On the steady clock. */
+  readonly startedMs: number;
+  served(lease: object | undefined): void;
+  failed(error: unknown): void;
+}
+
 /** Advances a contender when its attempt has ended. Never throws. */
 export interface Contest<Spec extends Wanted, Lease extends OwnLease> {
   readonly world: World;
@@ -83,6 +91,7 @@ export class Contender<Spec extends Wanted, Lease extends OwnLease> implements A
   onCancel: (() => void) | undefined;
 
   readonly #contest: Contest<Spec, Lease>;
+  readonly #call: AnnouncedCall | undefined;
   readonly #waitMs: number;
   readonly #resolve: (lease: Lease | undefined) => void;
   readonly #reject: (reason: unknown) => void;
@@ -99,14 +108,16 @@ export class Contender<Spec extends Wanted, Lease extends OwnLease> implements A
     waitMs: number,
     resolve: (lease: Lease | undefined) => void,
     reject: (reason: unknown) => void,
+    call?: AnnouncedCall,
   ) {
     this.#contest = contest;
+    this.#call = call;
     this.spec = spec;
     this.patient = patient;
     this.#waitMs = waitMs;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.deadlineMs = contest.world.clock.monotonicMs() + waitMs;
+    this.deadlineMs = (call?.startedMs ?? contest.world.clock.monotonicMs()) + waitMs;
     const { signal } = spec;
     if (signal === undefined) return;
     this.#onAbort = () => this.giveUp(signal.reason);
@@ -146,11 +157,13 @@ export class Contender<Spec extends Wanted, Lease extends OwnLease> implements A
   /** The caller is served. */
   resolve(lease: Lease | undefined): void {
     this.#unwatch();
+    this.#call?.served(lease);
     this.#resolve(lease);
   }
 
   reject(reason: unknown): void {
     this.#unwatch();
+    this.#call?.failed(reason);
     this.#reject(reason);
   }
 

@@ -1,0 +1,19 @@
+import type { Clock } from "../common/ports.js";
+
+/**
+ * The steady clock, read once in each turn of the event loop: for durations far longer than a turn, where
+ * each reading would cost as much as what is counted.
+ */
+export function turnClock(clock: Clock): Pick<Clock, "monotonicMs"> {
+  let nowMs: number | undefined;
+  const forget = () => (nowMs = undefined);
+  return {
+    monotonicMs: () => {
+      if (nowMs === undefined) {
+        nowMs = clock.monotonicMs();
+        setImmediate(forget).unref();
+      }
+      return nowMs;
+    },
+  };
+}
