@@ -117,6 +117,8 @@ export interface FileView extends FileStat {
    *   or no path has had it for a minute in which nobody read it.
    */
   read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array>;
+  /** Reads of so many bytes, from multiples of it on, cost least. Absent if it does not matter. */
+  readonly pieceBytes?: number | undefined;
 }
 
 export interface FolderStat {

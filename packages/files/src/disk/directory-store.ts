@@ -243,7 +243,8 @@ export class DirectoryStore implements BlockDirectory {
       // Its extent is not reused during the read.
       block.uses += 1;
       try {
-        const bytes = new Uint8Array(block.bytes);
+        // All of it is read or, if it is not, thrown away: it need not be zeros before.
+        const bytes = new Uint8Array(Buffer.allocUnsafeSlow(block.bytes).buffer);
         const filled = await this.#fill(file, block, bytes);
         if (filled < bytes.length || checksumOf(file.id, index, block.tag, bytes) !== block.checksum)
           throw new LeaseholdError("STORE_CORRUPT", `block ${index} of ${path} is damaged`);

@@ -437,7 +437,8 @@ export class NamedFiles implements Files, Answerer {
         throw new LeaseholdError("FILE_CHANGED", `${path} was replaced, and its former content is gone`);
       }
     };
-    return { kind: "file", ...statOf(path, entry), read };
+    const pieceBytes = content.parts === undefined ? content.blockSize : undefined;
+    return { kind: "file", ...statOf(path, entry), read, pieceBytes };
   }
 
   async #liveView(

@@ -3,10 +3,12 @@ import type { GuardedFiles } from "../users/guarded-files.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree, PutHow, TouchHow, TransferHow } from "./tree.js";
 
-/** The size of one read. */
-const pieceBytes = 1024 * 1024;
-/** Concurrent reads of one request. */
-const piecesMax = 2;
+/** The size of one read, if the file has no better one, and the least and greatest of those, in bytes. */
+const pieceBytesDefault = 1024 * 1024;
+const pieceBytesMin = 64 * 1024;
+const pieceBytesMax = 4 * pieceBytesDefault;
+/** The bytes of the concurrent reads of one request, which are at least two. */
+const aheadBytes = 2 * pieceBytesDefault;
 
 /** A file as it was found, whose content of then is read. */
 interface FoundFile extends DavEntry {
@@ -14,21 +16,32 @@ interface FoundFile extends DavEntry {
 }
 
 /**
- * Bytes of a file, with the next pieces on their way.
+ * Bytes of a file, with the next pieces on their way. A piece that is one block is not copied.
  *
  * @throws Refusal 409 if the content is gone: the response would mix two
  */
 export async function* piecesOf(view: FileView, offset: number, length: number): AsyncGenerator<Uint8Array> {
   const end = offset + length;
-  const begin = (at: number) => (at < end ? keep(view.read(at, Math.min(pieceBytes, end - at))) : undefined);
-  const underWay = Array.from({ length: piecesMax }, (_, index) => begin(offset + index * pieceBytes));
-  for (let at = offset; at < end; at += pieceBytes) {
-    const bytes = await underWay.shift()!;
-    underWay.push(begin(at + piecesMax * pieceBytes));
-    if (bytes.length < Math.min(pieceBytes, end - at))
-      throw new Refusal(409, `/${view.path} has changed while it was read`);
+  const pieceBytes = pieceOf(view);
+  const piecesMax = Math.max(2, Math.floor(aheadBytes / pieceBytes));
+  const underWay: { readonly length: number; readonly bytes: Promise<Uint8Array> }[] = [];
+  let begun = offset;
+  for (let at = offset; at < end;) {
+    while (begun < end && underWay.length < piecesMax) {
+      const pieceLength = Math.min(pieceBytes - (begun % pieceBytes), end - begun);
+      underWay.push({ length: pieceLength, bytes: keep(view.read(begun, pieceLength)) });
+      begun += pieceLength;
+    }
+    const piece = underWay.shift()!;
+    const bytes = await piece.bytes;
+    if (bytes.length < piece.length) throw new Refusal(409, `/${view.path} has changed while it was read`);
+    at += piece.length;
     yield bytes;
   }
+}
+
+function pieceOf({ pieceBytes = pieceBytesDefault }: FileView): number {
+  return pieceBytes < pieceBytesMin || pieceBytes > pieceBytesMax ? pieceBytesDefault : pieceBytes;
 }
 
 /** The tree of replicated files for WebDAV. */
