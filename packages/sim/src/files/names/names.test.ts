@@ -22,6 +22,7 @@ const minima: Readonly<Record<string, number>> = {
   collected: 50,
   followed: 100,
   resumed: 50,
+  gone: 1,
   uncertain: 20,
   crashes: 20,
   partitions: 20,

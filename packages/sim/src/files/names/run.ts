@@ -40,7 +40,8 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
   const following = new SimRandom(seed + followStream);
   const followed = {
     followers: following.below(3),
-    keptChanges: following.chance(0.3) ? 20 : 10_000,
+    // One is soon exceeded while a follower pauses: it has to begin anew.
+    keptChanges: following.chance(0.3) ? 1 : 10_000,
     recordsMin: following.pick([10, 40, 2_000]),
   };
   const plan = filesFeatures.without(
