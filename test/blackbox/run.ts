@@ -5,7 +5,7 @@ import { type Judgement, judge } from "./judgement.js";
 import { type FaultKind, type PlannedFault, planFaults } from "./plan.js";
 import type { Progress } from "./progress.js";
 import type { RunFolder } from "./run-folder.js";
-import { alone, recoveryMs, ttlMs } from "./settings.js";
+import { alone, recoveryMs, ttlMs, waitMsMax } from "./settings.js";
 import { Stage } from "./stage.js";
 import type { Task } from "./tasks.js";
 
@@ -48,8 +48,6 @@ const calmMs = { min: 1.4 * ttlMs, max: 1.9 * ttlMs };
 const lookEveryMs = 10;
 const minutesOfCloseLooks = 10;
 
-const startMsMax = 60_000;
-
 /** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
 export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
   const { seed, minutes, members, build, tasks = alone, kinds, greedy = false, offsetMs, folder } = options;
@@ -71,7 +69,7 @@ export async function play(options: RunOptions, progress: Progress): Promise<Run
   const endMs = startedMs + minutes * 60_000;
   await strikeUntil(stage, planFaults(seed, kinds), endMs, progress);
   stage.heal();
-  await stage.settled(startMsMax);
+  await stage.settled(waitMsMax);
   await sleep(recoveryMs + ttlMs);
   await stage.close();
   progress.say(1, "reading the journals");
@@ -105,7 +103,7 @@ async function strikeUntil(
       continue;
     }
     await Promise.all([before, struck]);
-    await stage.settled(startMsMax);
+    await stage.settled(waitMsMax);
     await sleep(calmMs.min + (calmMs.max - calmMs.min) * fault.calm);
   }
   await before;

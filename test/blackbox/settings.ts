@@ -22,6 +22,9 @@ export const forms: readonly Task[] = [
   { form: "fair", name: "ramp" },
 ];
 
+/** Ends a run that hangs. On a busy machine everything that is waited for may take minutes. */
+export const waitMsMax = 600_000;
+
 /** The port that each member listens on, in its own network. */
 export const memberPort = 7400;
 

@@ -9,7 +9,7 @@ import { Guarded } from "./guarded.js";
 import type { HolderNews, HolderOrders } from "./holder.js";
 import { Journal, nowNs } from "./journal.js";
 import { type FaultKind, between, pick } from "./plan.js";
-import { cluster, memberPort, offsetMsMax, rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
+import { cluster, memberPort, offsetMsMax, rpcTimeoutMs, skewMs, ttlMs, waitMsMax } from "./settings.js";
 import type { Task } from "./tasks.js";
 import { type Place, Site, droppedAt, setFilter } from "./site.js";
 
@@ -99,19 +99,18 @@ export class Stage {
       this.holders.push(this.#makeActor(name, place, (number) => this.#holderStart(name, place, number)));
     }
     for (const actor of this.all) actor.start();
-    await this.settled(60_000);
+    await this.settled(waitMsMax);
   }
 
   /** Resolves when every process has said that it works. */
   async settled(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs;
-    while (this.all.some(({ name }) => !this.#ready.has(name))) {
-      if (performance.now() > end) {
-        const missing = this.all.filter(({ name }) => !this.#ready.has(name)).map(({ name }) => name);
+    const missing = (): string[] => this.all.flatMap(({ name }) => (this.#ready.has(name) ? [] : [name]));
+    while (missing().length > 0) {
+      if (performance.now() > end || missing().some((name) => hasDied(name, this.accidents)))
         throw new Error(
-          `not ready within ${withinMs} ms: ${missing.join(", ")}; ${this.accidents.join("; ")}`,
+          `not ready within ${withinMs} ms: ${missing().join(", ")}; ${this.accidents.join("; ")}`,
         );
-      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
@@ -229,6 +228,11 @@ export class Stage {
     };
     return commandOf(build, programBeside("holder"), [JSON.stringify(orders)]);
   }
+}
+
+/** It will not become ready. */
+export function hasDied(name: string, accidents: readonly string[]): boolean {
+  return accidents.some((accident) => accident.startsWith(`${name}: `));
 }
 
 /** Sets how far a clock is ahead of true time. */

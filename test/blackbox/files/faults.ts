@@ -3,7 +3,7 @@ import type { Actor } from "../actor.js";
 import { nowNs } from "../journal.js";
 import { type PlannedFault, between, pick } from "../plan.js";
 import { type Filter, setFilter } from "../site.js";
-import { filesPort, leasePort, ttlMs } from "./settings.js";
+import { filesPort, leasePort, ttlMs, waitMsMax } from "./settings.js";
 import type { FilesStage } from "./stage.js";
 
 /** What can go wrong with nodes of files, in words that the journal and the summary use too. */
@@ -48,7 +48,6 @@ const takenOverMs = { min: 1.1 * ttlMs, max: 1.4 * ttlMs };
 /** TCP repeats what was not acknowledged 0.8 s after its third try, and then after 1.6 s. */
 const arrivingMs = { min: 200, max: 1_600 };
 const lossPercent = { min: 20, max: 40 };
-const wholeMsMax = 90_000;
 
 type Planned = PlannedFault<FileFault>;
 type Strike = (stage: FilesStage, fault: Planned) => Promise<void>;
@@ -96,13 +95,13 @@ const strikes: Record<FileFault, Strike> = {
   },
   "disk-emptied": async (stage, fault) => {
     // What two disks have of three must not be lost at once.
-    await stage.whole(wholeMsMax);
+    await stage.whole(waitMsMax);
     const victim = victimOf(stage, fault);
     await marked(stage, fault, [victim], async () => {
       await victim.kill();
       stage.emptyDisk(victim);
       stage.restart(victim);
-      await stage.whole(wholeMsMax);
+      await stage.whole(waitMsMax);
     });
   },
 };

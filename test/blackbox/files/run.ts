@@ -7,7 +7,7 @@ import { readCalls } from "./call-journal.js";
 import { compareDisks, type DisksJudgement } from "./disks.js";
 import { type FileFault, fileFaults, mayMeet, strike } from "./faults.js";
 import { type CallsJudgement, judgeCalls } from "./judge-calls.js";
-import { ttlMs } from "./settings.js";
+import { ttlMs, waitMsMax } from "./settings.js";
 import { FilesStage } from "./stage.js";
 
 export interface FilesRunOptions {
@@ -31,10 +31,6 @@ export interface FilesResult {
 
 /** The calm after a fault is mostly too short for all to recover: much is judged in the midst of it. */
 const calmMs = { min: 0.2 * ttlMs, max: 1.2 * ttlMs };
-const settledMsMax = 60_000;
-const wholeMsMax = 90_000;
-/** The client's last reads, some thousands. */
-const closeMsMax = 180_000;
 
 /** A whole run: nodes and client start, faults happen until the time is up, all is read, and the journal and the disks judged. */
 export async function playFiles(options: FilesRunOptions, progress: Progress): Promise<FilesResult> {
@@ -42,7 +38,7 @@ export async function playFiles(options: FilesRunOptions, progress: Progress): P
   const startedMs = performance.now();
   const run = `${seed}-${process.pid}-${Date.now()}`;
   const stage = new FilesStage({ run, folder: folder.path, seed, build });
-  await stage.open(settledMsMax);
+  await stage.open(waitMsMax);
   const endMs = startedMs + minutes * 60_000;
   const beganMs = performance.now();
   const plan = planRounds(seed, kinds, mayMeet);
@@ -57,15 +53,15 @@ export async function playFiles(options: FilesRunOptions, progress: Progress): P
       continue;
     }
     await Promise.all([before, struck]);
-    await stage.settled(settledMsMax);
+    await stage.settled(waitMsMax);
     await sleep(calmMs.min + (calmMs.max - calmMs.min) * fault.calm);
   }
   await before;
   stage.heal();
-  await stage.settled(settledMsMax);
-  await stage.whole(wholeMsMax);
+  await stage.settled(waitMsMax);
+  await stage.whole(waitMsMax);
   progress.say(1, "reading everything at each node");
-  await stage.close(closeMsMax);
+  await stage.close(waitMsMax);
   progress.say(1, "judging");
   return {
     seed,

@@ -1,5 +1,5 @@
 /** The cluster of a play of files: short leases, so that primaries change often. */
-export { skewMs, ttlMs, offsetMsMax, rpcTimeoutMs } from "../settings.js";
+export { skewMs, ttlMs, offsetMsMax, rpcTimeoutMs, waitMsMax } from "../settings.js";
 
 export const nodeNames = ["node-1", "node-2", "node-3"] as const;
 

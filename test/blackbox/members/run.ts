@@ -5,7 +5,7 @@ import { type Judgement, judge } from "../judgement.js";
 import { planRounds } from "../plan.js";
 import type { Progress } from "../progress.js";
 import type { RunFolder } from "../run-folder.js";
-import { recoveryMs, ttlMs } from "../settings.js";
+import { recoveryMs, ttlMs, waitMsMax } from "../settings.js";
 import { type Change, type ChangeCount, Changes } from "./changes.js";
 import { type MemberFault, memberFaults, strike } from "./faults.js";
 import { MembersStage } from "./stage.js";
@@ -37,7 +37,6 @@ export interface MembersSummary {
 }
 
 const calmMs = { min: 0.5 * ttlMs, max: 2 * ttlMs };
-const settledMsMax = 60_000;
 const lookEveryMs = 10;
 const minutesOfCloseLooks = 10;
 /** A run of two minutes or more that sees less shows nothing. */
@@ -51,7 +50,7 @@ export async function playMembers(options: MembersRunOptions, progress: Progress
   const run = `${seed}-${process.pid}-${Date.now()}`;
   const close = lookEveryMs * Math.max(1, minutes / minutesOfCloseLooks);
   const stage = new MembersStage({ run, folder: folder.path, seed, build, lookEveryMs: close });
-  await stage.open(settledMsMax);
+  await stage.open(waitMsMax);
   await sleep(recoveryMs);
   const changes = new Changes(stage, build, folder.path, new Xorshift(seed ^ 0xc4a6e));
   const over = new AbortController();
@@ -74,7 +73,7 @@ export async function playMembers(options: MembersRunOptions, progress: Progress
   over.abort();
   stage.heal();
   await changing;
-  await stage.settled(settledMsMax);
+  await stage.settled(waitMsMax);
   await sleep(recoveryMs + ttlMs);
   await stage.close();
   progress.say(1, "reading the journals");

@@ -11,7 +11,7 @@ import { Journal } from "../journal.js";
 import { between, pick } from "../plan.js";
 import { alone, memberPort, offsetMsMax, rpcTimeoutMs, skewMs, ttlMs } from "../settings.js";
 import { type Place, Site, setFilter } from "../site.js";
-import { setOffset } from "../stage.js";
+import { hasDied, setOffset } from "../stage.js";
 
 export interface MembersStageOptions {
   readonly run: string;
@@ -94,7 +94,7 @@ export class MembersStage {
     const end = performance.now() + withinMs;
     const missing = (): string[] => this.#all().flatMap(({ name }) => (this.#ready.has(name) ? [] : [name]));
     while (missing().length > 0) {
-      if (performance.now() > end)
+      if (performance.now() > end || missing().some((name) => hasDied(name, this.accidents)))
         throw new Error(`not ready: ${missing().join(", ")}; ${this.accidents.join("; ")}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
