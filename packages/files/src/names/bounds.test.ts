@@ -22,12 +22,12 @@ const depth = 20_000;
 test("folders that were moved into one another, deeper than the stack, are removed and dropped", () => {
   const state = new NamesState();
   state.replay(Array.from({ length: depth }, (_, at) => folder(at + 1, at)));
-  state.endReplay();
+  Array.from(state.endReplay());
   expect(state.size).toBe(depth);
   state.apply([[1, null]]);
   expect(state.size).toBe(0);
   state.replay(Array.from({ length: depth }, (_, at) => folder(at + 2, at + 1)));
-  state.endReplay();
+  Array.from(state.endReplay());
   expect(state.size).toBe(0);
 });
 
@@ -68,4 +68,16 @@ test("a change of one file does not look through all that are written in place",
   draft.make({ ...move, isDeep: false, ifVersion: null }, circumstances);
   draft.make({ kind: "remove", path: "g", isDeep: false, ifVersion: null, sealed: [] }, circumstances);
   expect(draft.facts).toHaveLength(2);
+});
+
+test("a replay of many names ends in steps, so that leases are renewed between them", () => {
+  const state = new NamesState();
+  const entry = { kind: "folder", modifiedMs: 0 } as const;
+  for (let id = 1; id <= 50_000; id += 1)
+    state.replay([[id, { id, parent: id % 100 === 1 ? 0 : id - 1, name: `f${id}`, entry }]]);
+  // Its folder is gone, and so is all below it.
+  state.replay([[100_000, { id: 100_000, parent: 99_999, name: "orphan", entry }]]);
+  state.replay([[100_001, { id: 100_001, parent: 100_000, name: "below", entry }]]);
+  expect([...state.endReplay()].length).toBeGreaterThan(15);
+  expect([state.size, state.usage.of(0).files]).toEqual([50_000, 50_000]);
 });

@@ -296,7 +296,7 @@ test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     const replay = (records: readonly Uint8Array[]): NamesState => {
       const again = new NamesState();
       for (const record of records) again.replay(decodeNames(record).facts);
-      again.endReplay();
+      Array.from(again.endReplay());
       return again;
     };
     expect(sorted(allOf(replay(journal)))).toEqual(sorted(model.entries));

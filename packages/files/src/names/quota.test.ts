@@ -50,7 +50,7 @@ class Made {
   replayed(): NamesState {
     const again = new NamesState();
     for (const record of this.#records) again.replay(decodeNames(record).facts);
-    again.endReplay();
+    Array.from(again.endReplay());
     return again;
   }
 }

@@ -4,7 +4,7 @@ import { copiesIn } from "./attributes.js";
 import { noNodes, type NodeList } from "./nodes.js";
 import type { Content, Fact, FileEntry, Found, Name, Part, PlacedContent, Placement } from "./types.js";
 import { snapshotsName } from "./snapshots.js";
-import { minus, UsageTable } from "./usage.js";
+import { minus, namesPerStep, UsageTable } from "./usage.js";
 
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
@@ -230,23 +230,36 @@ export class NamesState implements Names {
   /**
    * Ends a replay. A snapshot beside changes may contain names whose folder was removed, and names before
    * their folder: it removes the former, and counts anew what is in each folder.
+   *
+   * @returns steps, between which the node may renew its leases: there may be a million names
    */
-  endReplay(): void {
-    this.#dropOrphans();
-    this.usage.count(this.#byId.values());
+  *endReplay(): Generator<void> {
+    yield* this.#dropOrphans();
+    yield* this.usage.count(this.#byId);
   }
 
-  #dropOrphans(): void {
+  *#dropOrphans(): Generator<void> {
+    /** Folders, and whether the root is above them. */
     const known = new Map<number, boolean>([[rootId, true]]);
+    const orphans: Name[] = [];
+    let seen = 0;
     for (const name of this.#byId.values()) {
-      const way: Name[] = [];
-      let above: Name | undefined = name;
-      for (; above !== undefined && !known.has(above.id); above = this.#byId.get(above.parent))
-        way.push(above);
-      const isReachable = above !== undefined && known.get(above.id)!;
-      for (const { id } of way) known.set(id, isReachable);
+      if (name.id !== rootId && !this.#isReachable(name.parent, known)) orphans.push(name);
+      if ((seen += 1) % namesPerStep === 0) yield;
     }
-    for (const name of this.#byId.values()) if (!known.get(name.id)!) this.#forgetOne(name);
+    for (const name of orphans) this.#forgetOne(name);
+  }
+
+  #isReachable(folder: number, known: Map<number, boolean>): boolean {
+    const found = known.get(folder);
+    if (found !== undefined) return found;
+    const way: number[] = [];
+    let above = this.#byId.get(folder);
+    for (; above !== undefined && !known.has(above.id); above = this.#byId.get(above.parent))
+      way.push(above.id);
+    const isReachable = above !== undefined && known.get(above.id)!;
+    for (const id of way) known.set(id, isReachable);
+    return isReachable;
   }
 }
 

@@ -51,26 +51,42 @@ export class UsageTable {
     this.#byFolder.delete(folder);
   }
 
-  /** Counts all names anew, in a step for each: a tree may be deep. */
-  count(all: Iterable<Name>): void {
+  /** Counts all names anew. */
+  *count(names: ReadonlyMap<number, Name>): Generator<void> {
     this.#byFolder.clear();
-    const names = new Map([...all].map((name) => [name.id, name]));
     /** Names in each folder that are not counted yet. */
     const left = new Map<number, number>();
-    for (const { parent } of names.values()) left.set(parent, (left.get(parent) ?? 0) + 1);
-    const ready = [...names.values()].filter(({ id }) => !left.has(id));
-    for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+    let seen = 0;
+    for (const { parent } of names.values()) {
+      left.set(parent, (left.get(parent) ?? 0) + 1);
+      if ((seen += 1) % namesPerStep === 0) yield;
+    }
+    for (const name of names.values()) {
+      if (!left.has(name.id)) this.#countFrom(name, names, left);
+      if ((seen += 1) % namesPerStep === 0) yield;
+    }
+  }
+
+  /** Counts a name, and each folder above that has no other left; without recursion: a tree may be deep. */
+  #countFrom(first: Name, names: ReadonlyMap<number, Name>, left: Map<number, number>): void {
+    let name = first;
+    for (;;) {
       const { parent } = name;
       const folder = names.get(parent);
-      if (folder === undefined) continue;
+      if (folder === undefined) return;
       const own = this.ofName(name);
       const isSnapshot = folder.name === snapshotsName;
       this.#byFolder.set(parent, plus(this.of(parent), isSnapshot ? { ...own, snapshots: 1 } : own));
-      left.set(parent, left.get(parent)! - 1);
-      if (left.get(parent) === 0) ready.push(folder);
+      const others = left.get(parent)! - 1;
+      left.set(parent, others);
+      if (others > 0) return;
+      name = folder;
     }
   }
 }
+
+/** Names that are looked at in one step. */
+export const namesPerStep = 8_192;
 
 /** The use of a name without what is in it. */
 export function ownUsage(entry: Entry): Usage {

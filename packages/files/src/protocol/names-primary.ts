@@ -107,7 +107,8 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    this.#state.endReplay();
+    // The lease is renewed meanwhile.
+    for (const _ of this.#state.endReplay()) await this.#pauses.pause(0);
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
     const isNewLog = this.#log.begin(this.tenure.epoch.toString(36));
@@ -126,6 +127,7 @@ export class NamesPrimary implements Serving {
   /** A few records at a time: the node's leases are renewed between them, and memory is for these only. */
   async #replay(indices: readonly number[]): Promise<void> {
     const records: Uint8Array[] = [];
+    let length = 0;
     await forEachOf(indices.entries(), recordsAtOnce, async ([at, index]) => {
       records[at] = (await this.tenure.copies.readHere(index))?.bytes ?? noBytes;
     });
@@ -134,6 +136,11 @@ export class NamesPrimary implements Serving {
       this.#log.add(log);
       this.#state.replay(facts, placements, list);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
+      length += bytes.length;
+      if (length > recordBytes) {
+        length = 0;
+        await this.#pauses.pause(0);
+      }
     }
   }
 
