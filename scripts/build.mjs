@@ -104,7 +104,7 @@ async function compile(...options) {
 
 /** What the bundle has no use for: `bin/leasehold.js` takes the modules themselves for these. */
 const notBundled = [
-  /[\\/]cli[\\/](?:up[\\/]up|completion|settings[\\/]settings-file|commands[\\/](?:status|config|doctor|health|peer|check|cert[\\/]cert|members[\\/]\w+))\.js$/,
+  /[\\/]cli[\\/](?:up[\\/]up|completion|settings[\\/]settings-file|commands[\\/](?:status|config|doctor|health|size|peer|check|cert[\\/]cert|members[\\/]\w+))\.js$/,
   /[\\/]entry[\\/](?:etcd|metrics)\.js$|[\\/]stores[\\/](?!directory)\w+[\\/]open\.js$/,
 ];
 

@@ -98,6 +98,7 @@ const families = {
     cells: measured("cells", "many members, in cells; [cost]"),
     waiting: measured("waiting", "many that wait for one resource"),
     listing: measured("listing", "lists of many leases", [], collected),
+    size: measured("size", "what a held lease costs, for `leasehold size`; root"),
     million: measured("million", "a million leases"),
     overload: measured("overload", "more clients than members can serve"),
     soak: measured("soak", "memory over a long run", [], collected),

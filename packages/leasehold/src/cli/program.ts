@@ -92,6 +92,7 @@ export async function buildProgram(
   addConfig(program, finish, words ?? []);
   addCheck(program, finish);
   addHealth(program, finish);
+  addSize(program, finish);
   addCompletion(program, finish);
   addTopics(program);
   program.addHelpText(
@@ -304,6 +305,20 @@ function addHealth(program: Command, finish: Finish): void {
     .action(async (address: string, _options: unknown, command: Command) => {
       const { health } = await import("./commands/health.js");
       finish(await health(address, command.optsWithGlobals()));
+    });
+}
+
+function addSize(program: Command, finish: Finish): void {
+  program
+    .command("size")
+    .description("servers, memory, network and disks for a number of leases, from measured figures")
+    .requiredOption("--leases <number>", "leases that are held at a time")
+    .option("--ttl <duration>", "their ttl", "15s")
+    .option("--survive <number>", "servers or stores that may fail", "1")
+    .addHelpText("after", examples("leasehold size --leases 1e6 --ttl 10s"))
+    .action(async (_options: unknown, command: Command) => {
+      const { size } = await import("./commands/size.js");
+      finish(size(command.optsWithGlobals()));
     });
 }
 

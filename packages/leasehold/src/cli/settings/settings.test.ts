@@ -127,7 +127,8 @@ describe("the table of settings", () => {
     const others = options.filter(
       (option) => !(option instanceof SettingOption) && flags.has(option.long ?? ""),
     );
-    // The core has etcd's flags, and files up a folder with the nodes' directories.
+    // The core has etcd's flags, files up a folder with the nodes' directories, and size the ttl that it
+    // is asked about.
     expect([...new Set(others.map(({ long }) => long))].sort()).toEqual([
       "--dir",
       "--initial-cluster-state",
@@ -135,6 +136,7 @@ describe("the table of settings", () => {
       "--key-file",
       "--log-format",
       "--log-level",
+      "--ttl",
     ]);
   });
 });
