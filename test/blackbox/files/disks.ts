@@ -1,6 +1,14 @@
 import { openBlockDirectory } from "../../../packages/files/src/disk/directory-store.js";
+import { decodeNames } from "../../../packages/files/src/names/records.js";
+import { NamesState } from "../../../packages/files/src/names/state.js";
 import type { BlockStore } from "../../../packages/files/src/ports.js";
-import { compareVersions, type FileMeta, metaOf } from "../../../packages/files/src/protocol/records.js";
+import { livePrefix, namesKey } from "../../../packages/files/src/protocol/keys.js";
+import {
+  compareVersions,
+  type FileMeta,
+  metaOf,
+  stampOf,
+} from "../../../packages/files/src/protocol/records.js";
 
 /** What the disks of all nodes have, when the nodes have ended. */
 export interface DisksJudgement {
@@ -11,10 +19,14 @@ export interface DisksJudgement {
 
 const pathsPerPage = 1_000;
 
-/** After all was in order for a while, and synced, each file that is there is the same on each disk, to the byte. */
+/**
+ * After all was in order for a while, and synced, each file that is there is the same on each disk, to the byte.
+ * Contents without a name are not compared: each node collects them when it comes to them.
+ */
 export async function compareDisks(folders: Readonly<Record<string, string>>): Promise<DisksJudgement> {
   const disks = new Map<string, BlockStore>();
   for (const [node, folder] of Object.entries(folders)) disks.set(node, await openBlockDirectory(folder));
+  const names = await namesOn([...disks.values()]);
   const differences: string[] = [];
   let [files, blocks] = [0, 0];
   for (const path of await pathsOn([...disks.values()])) {
@@ -29,6 +41,7 @@ export async function compareDisks(folders: Readonly<Record<string, string>>): P
       .sort(byVersion)
       .at(-1);
     if (newest?.exists !== true) continue;
+    if (path.startsWith(livePrefix) && !names.isNamed(path.slice(livePrefix.length))) continue;
     files += 1;
     const contents = new Map<string, string>();
     for (const [node, disk] of disks) {
@@ -43,6 +56,29 @@ export async function compareDisks(folders: Readonly<Record<string, string>>): P
   }
   for (const disk of disks.values()) await disk.close();
   return { files, blocks, differences };
+}
+
+/** All names, by the disk that has them newest. */
+async function namesOn(disks: readonly BlockStore[]): Promise<NamesState> {
+  const state = new NamesState();
+  const copies: { readonly disk: BlockStore; readonly header: NonNullable<FileMeta["header"]> }[] = [];
+  for (const disk of disks) {
+    const text = await disk.readMeta(namesKey);
+    const header = text === undefined ? undefined : metaOf(text).header;
+    if (header !== undefined) copies.push({ disk, header });
+  }
+  const newest = copies.sort((one, other) => byVersion(one.header, other.header)).at(-1);
+  if (newest === undefined) throw new Error("no disk has names");
+  const { disk, header } = newest;
+  const records = await disk.listBlocks(namesKey);
+  for (const { index } of records.toSorted((one, other) => one.index - other.index)) {
+    const block = await disk.readBlock(namesKey, index);
+    if (block === undefined || compareVersions(stampOf(block.tag), header.floor) < 0) continue;
+    const { facts, placements, list } = decodeNames(block.bytes);
+    state.replay(facts, placements, list);
+  }
+  state.endReplay();
+  return state;
 }
 
 function byVersion(one: FileMeta["header"], other: FileMeta["header"]): number {
