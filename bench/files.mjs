@@ -1,5 +1,6 @@
 // Replicated files on three nodes, each a process with a directory of its own and a member of Flease in it, all on one disk.
-// Parts, most of them about a minute: whole throughput peer failover open chart large. Without a word: all but `chart` and `large`.
+// Parts, most of them about a minute: whole throughput peer failover open chart large million. Without a word: all but the last
+// three.
 // Results go to bench/results/files.json, where rows of other parts stay.
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,6 +13,7 @@ import { commitOf, machineOf } from "./machine.mjs";
 import { freePort } from "./processes.mjs";
 import { rowOf, save } from "./results.mjs";
 import { Room, until } from "./room.mjs";
+import { million } from "./files-million.mjs";
 import { whole } from "./files-whole.mjs";
 
 const output = fileURLToPath(new URL("results/files.json", import.meta.url));
@@ -331,6 +333,7 @@ const parts = {
   open: () => opened(10_000, 5_000, 20_000, "files: 10,000 open"),
   chart,
   large,
+  million: () => million(room, add),
 };
 const wanted =
   process.argv.length > 2 ? process.argv.slice(2) : ["whole", "throughput", "peer", "failover", "open"];
