@@ -134,13 +134,32 @@ export const named: readonly Filed[] = [
     breaks: "progress",
     seed: 2128,
   },
-  ...["removalUntold", "changesForgotten", "changesNotInSnapshot", "changesEarly"].map((fault): Filed => ({
+  ...["removalUntold", "changesForgotten", "changesNotInSnapshot"].map((fault): Filed => ({
     name: `N: followers, ${fault}`,
     faults: { [fault]: true },
     breaks: "changes",
     seed: 1,
     plan: { followers: 2, recordsMin: 10 },
   })),
+  {
+    // Only a follower at a primary that is cut off sees it.
+    name: "N: followers, changesEarly",
+    faults: { changesEarly: true },
+    breaks: "changes",
+    seed: 8,
+    plan: {
+      followers: 6,
+      recordsMin: 10,
+      isolateEveryMs: 250,
+      partitionEveryMs: 400,
+      leaseLossEveryMs: 1_000,
+      nodesEveryMs: Infinity,
+      crashEveryMs: Infinity,
+      rotEveryMs: Infinity,
+      fullEveryMs: Infinity,
+      wipeEveryMs: Infinity,
+    },
+  },
 ];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */
