@@ -110,5 +110,7 @@ test.each([
   const gaps: number[] = [];
   for (let round = 0; round < 3; round += 1) gaps.push(await gapAfter(signal, call));
   report(`${what} after ${signal}: ${gaps.map(Math.round).join(", ")} ms`);
-  expect(Math.max(...gaps)).toBeLessThan(leaseMs + clocksMs + 500);
+  // One round may meet a busy machine; without the look at silent nodes all take 20 s.
+  const [, median] = gaps.toSorted((one, other) => one - other);
+  expect(median).toBeLessThan(leaseMs + clocksMs + 500);
 });
