@@ -13,6 +13,7 @@ import { Observers } from "./stage/observer.js";
 import type { Stage, WorldMistakes } from "./stage/stage.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "./stage/observer.js";
 import type { RunPlan, WorkloadPlan } from "./stage/plan.js";
+import type { Watcher } from "./stage/watcher.js";
 import { SimNode } from "./node.js";
 import type { SimRandom } from "../kit/random.js";
 import { Tenures } from "./tenures.js";
@@ -31,6 +32,7 @@ export interface WorldOptions {
   readonly checkers: (view: WorldView, report: FleaseReport) => Observer[];
   /** Runs stop at the first violation of an invariant for which this is true. */
   readonly asserted: (invariant: Invariant) => boolean;
+  readonly watcher?: Watcher | undefined;
 }
 
 /**
@@ -69,10 +71,12 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   /** Rises whenever something asks the world for anything. */
   #stirs = 0;
   #failure: { readonly error: unknown } | undefined;
+  readonly #watcher: Watcher | undefined;
 
   constructor(options: WorldOptions) {
-    const { plan, random, story, asserted } = options;
+    const { plan, random, story, asserted, watcher } = options;
     super({ random, counters: fleaseCounters(), story, asserted });
+    this.#watcher = watcher;
     this.plan = plan;
     this.settings = plan.settings;
     this.hasWaist = plan.waist.nodes.length > 0;
@@ -86,7 +90,13 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       return new SimNode(this, index, index < members, clock);
     });
     this.members = this.nodes.slice(0, members);
-    this.network = new Network(size, plan.network, random, (event, delayMs) => this.#deliver(event, delayMs));
+    this.network = new Network(
+      size,
+      plan.network,
+      random,
+      (event, delayMs) => this.#deliver(event, delayMs),
+      watcher && ((packet) => watcher.lost(packet)),
+    );
     this.tenures = new Tenures(this, size);
     this.claims = new Claims(this);
     this.writes = new Writes();
@@ -96,6 +106,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       counting,
       new Accounts(),
       ...options.checkers(this, this.report),
+      ...(watcher === undefined ? [] : [watcher]),
     ]);
     this.#hazards = new FleaseHazards(this);
     for (const { node, resource } of plan.agents) {
@@ -103,6 +114,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       if (!plan.waist.nodes.includes(node)) owner.agents.push(new Agent(this, owner, resource));
       else for (let each = 0; each < plan.waist.programsEach; each += 1) owner.wants.push(resource);
     }
+    watcher?.begins(this);
   }
 
   /** Runs to the end, or to the first violation. */
@@ -123,6 +135,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       if (event === undefined) return false;
       if (event instanceof Packet) this.#hashPacket(event);
       event.run();
+      this.#watcher?.happened(event);
       if (this.#stirred.length > 0 && !this.#goesOnReading()) return true;
     }
   }
@@ -140,8 +153,9 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       arrivesMs = Math.max(arrivesMs, this.#lastArrivals[way] ?? 0);
       this.#lastArrivals[way] = arrivesMs;
     }
-    if (readEveryMs === 0) this.scheduleAt(packet, arrivesMs);
-    else this.scheduleAt(packet, Math.ceil(arrivesMs / readEveryMs) * readEveryMs);
+    if (readEveryMs > 0) arrivesMs = Math.ceil(arrivesMs / readEveryMs) * readEveryMs;
+    this.scheduleAt(packet, arrivesMs);
+    this.#watcher?.departed(packet, arrivesMs);
   }
 
   /** A promise of this node may continue when the present event is over. */

@@ -71,13 +71,16 @@ export class Network {
   /** Directions that are cut, as `from * size + to`. A direction may be cut several times over. */
   readonly #cuts: number[];
   readonly #size: number;
+  readonly #lost: ((packet: Packet) => void) | undefined;
 
   constructor(
     size: number,
     plan: NetworkPlan,
     random: SimRandom,
     schedule: (packet: Packet, delayMs: number) => void,
+    lost?: (packet: Packet) => void,
   ) {
+    this.#lost = lost;
     this.#size = size;
     this.#plan = plan;
     this.#random = random;
@@ -91,14 +94,17 @@ export class Network {
       return;
     }
     const random = this.#random;
-    if (this.#cuts[packet.from * this.#size + packet.to]! > 0) return;
-    if (random.chance(this.#plan.lossRate)) return;
+    if (this.isCut(packet.from, packet.to) || random.chance(this.#plan.lossRate)) return this.#lost?.(packet);
     const { releaseLossRate } = this.#plan;
     if (releaseLossRate > 0 && packet.message?.kind === Kind.release && random.chance(releaseLossRate))
-      return;
+      return this.#lost?.(packet);
     if (packet.note === "" && random.chance(this.#plan.duplicationRate))
       this.#schedule(packet.again(), this.#delayMs());
     this.#schedule(packet, this.#delayMs());
+  }
+
+  isCut(from: number, to: number): boolean {
+    return this.#cuts[from * this.#size + to]! > 0;
   }
 
   cut(from: number, to: number): void {
