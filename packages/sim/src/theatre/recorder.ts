@@ -135,7 +135,7 @@ export class Recorder implements Watcher {
     this.#texts.push(`${sender.name}'s ${what} reaches ${receiver.name}${count}.`);
   }
 
-  /** What has changed without a word. */
+  /** Changes that no hook has reported. */
   #difference(nodes: readonly NodeState[], cuts: Step["cuts"]): void {
     const isSaid = this.#texts.length > 0;
     for (const [at, node] of nodes.entries()) {

@@ -21,7 +21,7 @@ export interface Recording {
 /** One event that changed something visible. */
 export interface Step {
   readonly atMs: number;
-  /** What happened, in one plain sentence. */
+  /** The event in one plain sentence. */
   readonly text: string;
   /** A step that "next event" stops at. */
   readonly isMain: boolean;
@@ -43,7 +43,7 @@ export interface NodeState {
   readonly claims: readonly ClaimState[];
 }
 
-/** What a member keeps of a resource. */
+/** A member's memory of a resource. */
 export interface EntryState {
   readonly resource: string;
   /** The number of the ballot that it promised. */
@@ -54,7 +54,7 @@ export interface EntryState {
   readonly guardsUntilMs: number;
 }
 
-/** What a participant has or wants of a resource. */
+/** A participant's part in a resource. */
 export interface ClaimState {
   readonly resource: string;
   readonly doing: "asking" | "writing" | "renewing" | "holding" | "over";

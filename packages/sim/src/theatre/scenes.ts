@@ -114,7 +114,7 @@ function nameIn(members: number, text: string): string {
   return text.replaceAll(/\bc(\d+)\b/g, (_, index: string) => "ABCDE"[Number(index) - members] ?? "?");
 }
 
-/** What a scene may do with its world. */
+/** The means of a scene to direct its world. */
 class Director {
   readonly a: Actor;
   readonly b: Actor;
@@ -166,9 +166,9 @@ class Director {
 export interface Scene {
   readonly id: string;
   readonly title: string;
-  /** What to watch. */
+  /** An advice on where to look. */
   readonly watch: string;
-  /** What it shows. */
+  /** The conclusion. */
   readonly moral: string;
   readonly mode: ClockMode;
   readonly lastsMs: number;
@@ -384,7 +384,7 @@ export async function recordScene(scene: Scene): Promise<Recording> {
   };
 }
 
-/** What was recorded, with the end of the run. */
+/** The recording, with the end of the run. */
 export function finished(recorder: Recorder, world: World, firstStep: number): Recording {
   const { plan, violation, hash, settings, nowMs } = world;
   const { flights, stepsDropped } = recorder;

@@ -18,7 +18,7 @@ export const kindNames = [
   "PASS",
 ];
 
-/** What a node asks when it sends a request. */
+/** The sentence for a request that a node sends. */
 export function sentText(name: string, { kind, resource, renewing }: Message): string | undefined {
   if (kind === Kind.read)
     return `${name} asks the members for ${resource}: promise my ballot, and tell me what you know.`;
@@ -41,7 +41,7 @@ const refusals: Readonly<Record<number, string>> = {
   [Refusal.busy]: "it has too much to do",
 };
 
-/** What a member did with a request. */
+/** The sentence for a request that a member has handled. */
 export function handledText(
   member: string,
   request: Message,
