@@ -58,6 +58,7 @@ function sceneOf(record: LeaseRecord, state: TopState, changes: Partial<TopScene
     trouble: undefined,
     total: record.size,
     leases,
+    latest: (name) => record.get(name),
     holders: holderRows(leases, state),
     events: record.eventsAfter(0),
     rates: [0, 1, 4, 2],

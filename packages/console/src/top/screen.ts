@@ -27,7 +27,9 @@ export interface TopScene {
   readonly trouble: string | undefined;
   /** Of all leases, whatever the filter. */
   readonly total: number;
+  /** In their order; their ends may have moved since they were put in it. */
   readonly leases: readonly LeaseView[];
+  readonly latest: (name: string) => LeaseView | undefined;
   readonly holders: readonly HolderRow[];
   /** The newest last. */
   readonly events: readonly EventView[];
@@ -181,7 +183,7 @@ function listLines(scene: TopScene, state: TopState, body: Body): string[] {
         scene.leases,
         ({ name }) => name,
         leaseColumns(state, body.width),
-        (row) => leaseCells(row, scene.nowMs, body.width),
+        (row) => leaseCells(scene.latest(row.name) ?? row, scene.nowMs, body.width),
         state,
         body,
         state.filter === "" ? "nobody holds a lease" : "no lease matches the filter; Esc clears it",
