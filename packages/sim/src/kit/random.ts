@@ -1,4 +1,5 @@
 import type { Random } from "leasehold/inner/common/ports.js";
+import { log, pow } from "./portable-math.js";
 
 /**
  * The one source of every choice in a simulated run: the small fast counting generator (sfc32, Doty-Humphrey), which
@@ -32,7 +33,7 @@ export class SimRandom implements Random {
 
   /** Uniform in the exponent, for quantities that may have any order of magnitude. */
   magnitude(low: number, high: number): number {
-    return low * (high / low) ** this.next();
+    return low * pow(high / low, this.next());
   }
 
   /** An integer in `[0, limit)`. */
@@ -45,7 +46,7 @@ export class SimRandom implements Random {
   }
 
   exponential(mean: number): number {
-    return -Math.log(1 - this.next()) * mean;
+    return -log(1 - this.next()) * mean;
   }
 
   #word(): number {
