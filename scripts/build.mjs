@@ -172,25 +172,33 @@ async function includeCommander(dist) {
   cpSync(join(root, "node_modules", "commander", "LICENSE"), path.replace(/js$/, "LICENSE"));
 }
 
-/** The console's page: one script, and the files beside it. */
-async function bundlePage(dist) {
-  const page = join(root, "packages", "console", "page");
+/** The page of a package, the console's or the theatre's: one script, one sheet, and the files beside them. */
+async function bundlePage(dist, packageName, name) {
+  const page = join(root, "packages", packageName, "page");
+  const shared = join(root, "packages", "console", "page");
   const bundle = await rolldown({
-    input: join(page, "page.tsx"),
+    input: join(page, `${name}.tsx`),
     platform: "browser",
     tsconfig: join(page, "tsconfig.json"),
     resolve: { extensionAlias: { ".js": [".tsx", ".ts", ".js"] } },
   });
-  await bundle.write({ file: join(dist, "page", "page.js"), format: "esm", minify: true });
-  for (const name of ["index.html", "page.css", "icon.svg"])
-    cpSync(join(page, name), join(dist, "page", name));
+  const out = join(dist, packageName, "src", "page");
+  await bundle.write({ file: join(out, `${name}.js`), format: "esm", minify: true });
+  const sheets = [join(shared, "colours.css"), join(page, `${name}.css`)];
+  writeFileSync(join(out, `${name}.css`), sheets.map((path) => readFileSync(path, "utf8")).join("\n"));
+  cpSync(join(page, "index.html"), join(out, "index.html"));
+  cpSync(join(shared, "icon.svg"), join(out, "icon.svg"));
 }
 
 async function build() {
   for (const { from, to } of alsoPublished) cpSync(from, to, { recursive: true });
   const stamp = join(root, "packages", "leasehold", "dist", ".built");
   const builtMs = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = [...packages.map((name) => join("packages", name, "src")), "packages/console/page"];
+  const sources = [
+    ...packages.map((name) => join("packages", name, "src")),
+    "packages/console/page",
+    "packages/sim/page",
+  ];
   const newest = Math.max(...[...sources, "tsconfig.json"].map((name) => newestMs(join(root, name))));
   if (newest <= builtMs) return 0;
   const fresh = join(root, `dist.${process.pid}.new`);
@@ -202,7 +210,8 @@ async function build() {
     ]);
     if (codes.some((code) => code !== 0)) return codes[0] || codes[1];
     pruneDeclarations(fresh);
-    await bundlePage(join(fresh, "console", "src"));
+    await bundlePage(fresh, "console", "page");
+    await bundlePage(fresh, "sim", "theatre");
     await includeCommander(join(fresh, "leasehold", "src"));
     await bundleCommand(join(fresh, "leasehold", "src"));
     shrinkFolder(join(fresh, "leasehold", "src"));

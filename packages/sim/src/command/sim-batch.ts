@@ -22,6 +22,8 @@ export interface SimCommandOptions extends SharedOptions {
   readonly mode?: string;
   readonly without?: string;
   readonly story?: true;
+  /** The address; `true` without one. */
+  readonly theatre?: string | true;
   readonly ground?: "core" | "delta" | "files" | "flease" | "grid" | "names";
 }
 

@@ -17,13 +17,21 @@ export function addCommand(program: Command, finish: Finish): void {
     )
     .option("--without <features>", "take features out of the run, separated by commas")
     .option("--story", "with --seed: print what happens, line by line")
+    .option("--theatre [address]", "serve a page that plays the run of --seed, or chosen scenes")
     .addOption(
       new Option(
         "--ground <ground>",
         "what is simulated: a cluster, leases on shared storage, a consistent core, or replicated files",
       ).choices(["flease", "delta", "grid", "core", "files", "names"]),
     )
-    .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold sim --minutes 10",
+        "leasehold sim --seed 7 --mode e --story",
+        "leasehold sim --seed 7 --theatre              at http://127.0.0.1:7460/",
+      ),
+    )
     .action(async (_options: unknown, command: Command) => {
       const { sim } = await import("./sim.js");
       finish(await sim(command.optsWithGlobals()));

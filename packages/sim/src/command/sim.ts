@@ -39,6 +39,8 @@ const grounds = {
 
 export type Ground = keyof typeof grounds;
 
+const theatreAddress = "127.0.0.1:7460";
+
 interface Summary {
   readonly version: string;
   readonly ground: Ground;
@@ -74,6 +76,11 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   const without = parseFeatures(options.without, simulator.features);
   const wanted = new RunsWanted(options);
   const { firstSeed, isOne, story, told } = wanted;
+  if (options.theatre !== undefined) {
+    const { serveTheatre } = await import("./theatre.js");
+    const address = options.theatre === true ? theatreAddress : options.theatre;
+    return serveTheatre(address, isOne ? { seed: firstSeed, mode: options.mode, without } : undefined);
+  }
   const runOf = (seed: number): RunWanted => ({
     seed,
     mode: options.mode ?? simulator.modes[seed % simulator.modes.length],
@@ -114,9 +121,15 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   return exitCode(summary.hardlyHappened.length > 0 ? "stuck" : "ok");
 }
 
-function refuseUnsupported({ mode, story }: SimCommandOptions, ground: Ground, has: Simulator): void {
+function refuseUnsupported(
+  { mode, story, theatre }: SimCommandOptions,
+  ground: Ground,
+  has: Simulator,
+): void {
   if (mode !== undefined && has.modes.length === 0)
     throw usageError(`--mode belongs to the simulated cluster, and not to --ground ${ground}`);
+  if (theatre !== undefined && ground !== "flease")
+    throw usageError(`--theatre plays the simulated cluster, and not --ground ${ground}`);
   if (story === true && !has.tellsStories)
     throw usageError(`--ground ${ground} tells no story: leave --story out`);
 }

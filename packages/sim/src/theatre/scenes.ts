@@ -27,6 +27,7 @@ class Actor implements InstanceProgram {
   readonly #turn: Task;
   #instance: Instance | undefined;
   #wants = false;
+  #isHinted = false;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
@@ -84,7 +85,9 @@ class Actor implements InstanceProgram {
 
   refused(retryInMs: number): void {
     this.#instance = undefined;
-    this.#again(retryInMs);
+    // After a release a member may not have heard of it yet.
+    this.#again(this.#isHinted ? 150 : retryInMs);
+    this.#isHinted = false;
   }
 
   failed(): void {
@@ -104,6 +107,7 @@ class Actor implements InstanceProgram {
 
   hinted(): boolean {
     if (!this.#wants || this.#instance !== undefined) return false;
+    this.#isHinted = true;
     this.#again(1);
     return true;
   }
@@ -366,7 +370,9 @@ export async function recordScene(scene: Scene): Promise<Recording> {
   await world.run();
   const { steps } = recorder;
   const begin = steps.findIndex(({ atMs }) => atMs >= readyMs);
-  const recording = finished(recorder, world, Math.max(0, begin - 1));
+  const justBefore = steps[begin - 1];
+  const first = justBefore !== undefined && readyMs - justBefore.atMs < 500 ? begin - 1 : begin;
+  const recording = finished(recorder, world, first);
   const named = (text: string) => nameIn(world.members.length, text);
   const { violation } = recording;
   return {

@@ -10,7 +10,7 @@ describe("the scenes", () => {
     expect(violation?.invariant).toBe(scene.withoutWait === true ? "I1" : undefined);
     expect(told).toContain("A HOLDS backup");
     const tells = (text: string) => told.includes(text);
-    const takenOver = ["crash", "frozen", "partition", "restart", "mistake"].includes(scene.id);
+    const takenOver = ["acquire", "crash", "frozen", "partition", "restart", "mistake"].includes(scene.id);
     expect(!takenOver || tells("B HOLDS backup")).toBe(true);
     expect(scene.id === "clocks" && tells("B HOLDS")).toBe(false);
     expect(scene.id !== "members" || tells("enters view 3")).toBe(true);
