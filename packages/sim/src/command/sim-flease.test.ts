@@ -58,7 +58,8 @@ it("sim says how to run a violation again, whole and shortened, and the shortene
   await duringFaults({ holderIgnoresExpiry: true }, async () => {
     const { code, summary } = await runJson({ seed: "2", runs: 50, mode: "c" });
     expect(code).toBe(80);
-    const { replay, shortened, invariant } = summary.violation;
+    const { replay, shortened, played, invariant } = summary.violation;
+    expect(played).toBe(shortened.replace("--story", "--theatre"));
     const seed = /--seed (\S+)/.exec(replay)![1]!;
     const without = /--without (\S+)/.exec(shortened)![1]!;
     const again = await runJson({ seed, mode: "c", without });

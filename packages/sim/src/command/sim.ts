@@ -61,6 +61,8 @@ interface Summary {
     /** The command that repeats the shortened failure. */
     readonly shortened: string;
     readonly shortenedEvents: number;
+    /** The command that plays it in the browser, where it can. */
+    readonly played?: string;
   };
 }
 
@@ -168,6 +170,9 @@ async function violationOf(
     replay: replayOf(ground, silent),
     shortened: replayOf(ground, shorter.options),
     shortenedEvents: shorter.result.counters.events,
+    ...(ground === "flease" && {
+      played: replayOf(ground, shorter.options).replace("--story", "--theatre"),
+    }),
   };
 }
 
@@ -198,6 +203,7 @@ function presentSummary(summary: Summary): Presentation {
         paint("red", `VIOLATION of ${violation.text}`),
         `the same run again:         ${violation.replay}`,
         `with less around it:        ${violation.shortened}`,
+        ...(violation.played === undefined ? [] : [`played in the browser:      ${violation.played}`]),
       ];
     },
   };
