@@ -33,14 +33,20 @@ async function restart(): Promise<BlockStore> {
 }
 
 /** A disk whose calls of one name never return while it hangs. */
-function hangingDisk(disk: Disk): { readonly disk: Disk; hangs: "sync" | "write" | "read" | undefined } {
+function hangingDisk(disk: Disk): {
+  readonly disk: Disk;
+  readonly files: DiskFile[];
+  hangs: "sync" | "write" | "read" | undefined;
+} {
   const never = new Promise<never>(() => undefined);
   const control = {
     hangs: undefined as "sync" | "write" | "read" | undefined,
+    files: [] as DiskFile[],
     disk: {
       ...disk,
       open: async (name: string): Promise<DiskFile> => {
         const file = await disk.open(name);
+        control.files.push(file);
         const or = <T>(what: string, call: () => Promise<T>): Promise<T> =>
           control.hangs === what ? never : call();
         return {
@@ -375,5 +381,7 @@ test.each(["sync", "write"] as const)(
     await store.readBlock("a", 7);
     expect(store.oldestWait).toMatchObject({ what: expect.stringContaining(what) as unknown });
     expect(store.oldestWait!.waitedMs).toBeGreaterThanOrEqual(waitedMs);
+    // The store cannot close while an operation has not returned.
+    for (const file of hanging.files) await file.close();
   },
 );
