@@ -122,6 +122,34 @@ test("the form shows the run of a seed, and a mistyped address the first scene",
   await page.close();
 });
 
+test.each([
+  ["seed=9007199254740991", "Seed 9007199254740991"],
+  ["seed=9007199254740992", 'below 2^53, and not "9007199254740992"'],
+  ["seed=-1", 'not "-1"'],
+  ["seed=", 'not ""'],
+  ["seed=1&mode=h", 'Clocks are a to g, and not "h"'],
+  ["seed=1&without=views,%3Cb%3E", 'No feature is called "<b>"'],
+])("the address %j is a run, or the page says why not", async (query, says) => {
+  const page = await browser.newPage();
+  await page.goto(`${url}#/run?${query}`);
+  await expect.poll(() => page.locator("main").textContent(), { timeout: 20_000 }).toContain(says);
+  await page.close();
+});
+
+test("a second theatre at one address says what is wrong, and one for other machines is refused", async () => {
+  const run = async (address: string) => {
+    const child = spawn(process.execPath, [mainPath, "sim", "--theatre", address]);
+    let text = "";
+    child.stderr.on("data", (data: Buffer) => (text += data.toString()));
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    return [code, text];
+  };
+  const taken = new URL(url).host;
+  expect(await run(taken)).toEqual([2, expect.stringMatching(/EADDRINUSE.*port 0 takes a free one/)]);
+  expect(await run("0.0.0.0:0")).toEqual([2, expect.stringContaining("serves this machine only")]);
+  expect(await run("nowhere")).toEqual([2, expect.stringMatching(/nowhere/)]);
+});
+
 test("on a phone nothing is wider than the screen", async () => {
   const page = await show("#/scene/partition", { viewport: { width: 390, height: 844 } });
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);

@@ -25,7 +25,8 @@ function Theatre() {
   useEffect(() => {
     let isOld = false;
     setRecording(undefined);
-    setFailure(undefined);
+    setFailure(place.kind === "wrong" ? place.text : undefined);
+    if (place.kind === "wrong") return undefined;
     // First the page says that it works: a long run takes a second.
     const timer = setTimeout(() => {
       const run = scene === undefined && place.kind === "run" ? recordRun(place) : recordScene(scene!);
