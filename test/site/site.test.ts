@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** The pages as a site, in a real Chromium, Debian's: built anew, and served as any host of files does. */
+/** These tests build the site, serve it as any host of files does, and read it in Debian's Chromium. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(root, "site/dist");

@@ -42,7 +42,7 @@ export interface LogPage {
 
 /** The size of the changes that are kept, by {@link sizeOf}: at least a third of theirs in a record. */
 const keptSizeMax = 2 ** 20;
-/** So many changes are kept at least, however long their paths are. */
+/** The last changes are kept up to this number at least, however long their paths are. */
 export const keptAtLeast = 1_000;
 
 export class ChangeLog {

@@ -92,7 +92,8 @@ export function size(options: SizeOptions): number {
       ...tableLines(columns, rows, paint, widthMax),
       `Leases and processor time measured ${measured} on ${machine}; network, cells and bare`,
       `processes ${networkMeasured} on ${networkMachine}. Margins: half of a processor, half`,
-      "as much memory again. A dash was not measured. Measure your own before you rely on it.",
+      "as much memory again. A dash was not measured. A core's leader is taken to do the work of all",
+      "its servers: fewer clusters may do. Measure your own before you rely on it.",
     ],
   });
   return exitCode("ok");
