@@ -115,6 +115,8 @@ test("the cursor moves over what the screen shows, and stays with its lease when
   const state = after(["end"], names, page);
   const shown = () => topLines(sceneOf(record, state), state, small, colours).slice(4);
   const inverse = String.fromCodePoint(27) + "[7m ";
+  // The last page is as full as the others.
+  expect(shown().filter((line) => /jobs\/.* s\b.* s\b/.test(unpainted(line)))).toHaveLength(page);
   expect(shown().find((line) => line.startsWith(inverse))).toContain("jobs/000099");
   record.change({ resource: "jobs/0000zz", state: "held", holder: "x", token: 5n } as never, nowMs);
   expect(shown().find((line) => line.startsWith(inverse))).toContain("jobs/000099");
