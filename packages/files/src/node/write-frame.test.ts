@@ -37,8 +37,10 @@ it("sends the frames of one turn together, in order, with long and short bodies"
   expect(one.writableCorked).toBe(0);
   for (const [at, body] of bodies.entries()) writeFrame(one, { at }, body);
   await done;
-  const expected = bodies.map((body, at) => ({ head: { at }, body }));
-  expect(found).toEqual([...expected, ...expected]);
+  const heads = bodies.map((_, at) => ({ at }));
+  expect(found.map(({ head }) => head)).toEqual([...heads, ...heads]);
+  // `toEqual` would take seconds for these bodies.
+  for (const [at, { body }] of found.entries()) expect(body.equals(bodies[at % bodies.length]!)).toBe(true);
 });
 
 it("sends a frame that is followed by the end of the connection", async () => {

@@ -4,6 +4,7 @@ import type { Reading } from "../../protocol/clock.js";
 import type { Link } from "../transport/link.js";
 import type { Transport } from "../transport/transport.js";
 import { writeViewOffer } from "../../views/document.js";
+import type { ViewNote } from "../../views/view.js";
 
 /** Timeout for another participant to answer an offer, or to accept a view, ms. */
 const publishTimeoutMs = 1_000;
@@ -38,6 +39,8 @@ export class ViewPublisher {
   readonly #confirmed = new WeakMap<Link, Confirmed>();
   readonly #offering = new WeakSet<Link>();
   #bytesUnderWay = 0;
+  /** Size of the view that was sent last, bytes. */
+  #bytesSent = 0;
   #offeredMono = -Infinity;
 
   /** @param document the whole view, as JSON */
@@ -51,27 +54,37 @@ export class ViewPublisher {
     if (this.#host.role !== "member" || now.mono - this.#offeredMono < offerEveryMs) return;
     this.#offeredMono = now.mono;
     const { view, settled } = this.#host.peer.views.note();
-    for (const link of this.#host.transport.links) {
-      const { stamp, settled: heard } = this.#confirmed.get(link) ?? { stamp: 0, settled: 0 };
-      if (stamp !== view.stamp || (link.role === "member" && heard < settled.size)) this.offer(link);
-    }
+    this.#offerTo(
+      [...this.#host.transport.links].filter((link) => {
+        const { stamp, settled: heard } = this.#confirmed.get(link) ?? { stamp: 0, settled: 0 };
+        return stamp !== view.stamp || (link.role === "member" && heard < settled.size);
+      }),
+    );
   }
 
   /** Call when the view has changed. */
   offerAll(): void {
-    for (const link of this.#host.transport.links) this.offer(link);
+    this.#offerTo(this.#host.transport.links);
   }
 
   offer(link: Link): void {
-    const { role, transport } = this.#host;
-    if (role === "member" && link !== transport.loopback && !this.#offering.has(link)) void this.#offer(link);
+    this.#offerTo([link]);
   }
 
-  async #offer(link: Link): Promise<void> {
-    const note = this.#host.peer.views.note();
+  #offerTo(links: Iterable<Link>): void {
+    const { role, peer, transport } = this.#host;
+    if (role !== "member") return;
+    const note = peer.views.note();
+    // Written once: a list of 300 members for each of thousands of clients would take seconds.
+    const offer = writeViewOffer(note);
+    for (const link of links)
+      if (link !== transport.loopback && !this.#offering.has(link)) void this.#offer(link, note, offer);
+  }
+
+  async #offer(link: Link, note: ViewNote, offer: object): Promise<void> {
     this.#offering.add(link);
     try {
-      const answer = await this.#call(link, writeViewOffer(note));
+      const answer = await this.#call(link, offer);
       const isWanted = isRecord(answer) && answer["wants"] === true;
       const heard = isWanted ? await this.#send(link) : answer;
       if (isRecord(heard) && typeof heard["stamp"] === "number")
@@ -85,8 +98,11 @@ export class ViewPublisher {
   }
 
   async #send(link: Link): Promise<unknown> {
+    // Most of many clients find no room: the view is not written down for each of them.
+    if (this.#bytesUnderWay > 0 && this.#bytesUnderWay + this.#bytesSent > bytesUnderWayMax) return undefined;
     const document = this.#document();
     const bytes = JSON.stringify(document).length;
+    this.#bytesSent = bytes;
     if (this.#bytesUnderWay + bytes > bytesUnderWayMax) return undefined;
     this.#bytesUnderWay += bytes;
     try {
