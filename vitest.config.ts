@@ -25,6 +25,7 @@ export const alias = [
   { find: /^leasehold\/([a-z]+)$/, replacement: `${leasehold}/entry/$1.ts` },
   { find: /^@leasehold\/(\w+)\/inner\/(.*)\.js$/, replacement: `${here("./packages")}/$1/src/$2.ts` },
   { find: /^@leasehold\/(\w+)\/command$/, replacement: `${here("./packages")}/$1/src/command/$1-command.ts` },
+  { find: /^@leasehold\/fence\/(\w+)$/, replacement: `${here("./packages")}/fence/src/$1.ts` },
   { find: /^@leasehold\/(\w+)$/, replacement: `${here("./packages")}/$1/src/index.ts` },
 ];
 
@@ -159,6 +160,8 @@ export const projects = [
   },
   // Real servers and devices, and processes that are killed.
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
+  // Fences at real resources, and holders that are stopped.
+  { ...inTurn, name: "fence", include: ["test/fence/*.test.ts"] },
   // Debian's Prometheus, which is installed.
   { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
   // Clusters under load, whose processes reread certificates and keys every few seconds.

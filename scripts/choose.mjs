@@ -54,6 +54,13 @@ const families = {
         before: [storePackages],
       },
     ),
+    fence: suite(
+      "fence",
+      "fences at real databases and folders, with holders that are stopped, as `stores`",
+      {
+        before: [storePackages],
+      },
+    ),
     core: suite("core", "servers of the core as real processes, beside real etcd"),
     etcd: suite("etcd", "clients of etcd against the core and real etcd, the answers compared"),
     observability: suite("observability", "the alert rules, by Debian's promtool"),

@@ -255,6 +255,7 @@ const mayImport: Record<string, readonly string[]> = {
   "shared/runtime": ["runtime"],
   "shared/cli": ["cli"],
   journal: [],
+  fence: [],
   "shared/journal": ["journal"],
 };
 

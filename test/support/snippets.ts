@@ -25,6 +25,7 @@ const publicSources = [
   "packages/leasehold/src/flease/tcp/types.ts",
   "packages/leasehold/src/runtime/security/options.ts",
   "packages/leasehold/src/testing",
+  "packages/fence/src",
 ];
 
 /** All that is written for people by hand; `docs/api` is made of the comments. */

@@ -1,0 +1,24 @@
+/** The codes of a {@link FenceError}. */
+export const fenceCodes = {
+  TOKEN_STALE: "A greater token has been here: another has the lease now.",
+  TOKEN_INVALID: "A token is a bigint of at least 1 and below 2^63, in text a decimal number without a sign.",
+  WRITE_UNDONE: "The write's transaction was rolled back, although the write reported no error.",
+} as const;
+
+export type FenceCode = keyof typeof fenceCodes;
+
+/** What a fence refuses. Programs test `code`; people read `message`. */
+export class FenceError extends Error {
+  readonly code: FenceCode;
+
+  constructor(code: FenceCode, message: string = fenceCodes[code], options?: ErrorOptions) {
+    super(message, options);
+    this.name = "FenceError";
+    this.code = code;
+  }
+}
+
+export function stale(fence: string, token: bigint, cause?: unknown): FenceError {
+  const message = `token ${token} is refused at ${JSON.stringify(fence)}: a greater one has been here`;
+  return new FenceError("TOKEN_STALE", message, cause === undefined ? undefined : { cause });
+}
