@@ -26,8 +26,7 @@ export async function createAuthority(
     if ((await textIn(path)) !== undefined)
       throw certFailure("CERT_EXISTS", `${path} exists already, and is not overwritten`);
   const { cert, key } = await makeAuthority(at.folder, cluster ?? clusterDefault, days);
-  await createFile(at.key, key, secretMode);
-  await createFile(at.cert, cert, publicMode);
+  await createFile(at.cert, cert, publicMode, () => createFile(at.key, key, secretMode));
   return at.cert;
 }
 
@@ -67,8 +66,7 @@ export class Authority {
     if ((await textIn(keyOf(path))) !== undefined)
       throw certFailure("CERT_EXISTS", `${keyOf(path)} exists without a certificate, and is not overwritten`);
     const { cert, key } = await this.#make(profile, options.days);
-    await createFile(keyOf(path), key, secretMode);
-    await createFile(path, cert, publicMode);
+    await createFile(path, cert, publicMode, () => createFile(keyOf(path), key, secretMode));
     return path;
   }
 
@@ -82,8 +80,7 @@ export class Authority {
     for (const { path, profile } of profiles) {
       const { cert, key } = await this.#make(profile, days);
       // A process that rereads between the two keeps the former pair until both fit.
-      await replaceFile(keyOf(path), key, secretMode);
-      await replaceFile(path, cert, publicMode);
+      await replaceFile(path, cert, publicMode, () => replaceFile(keyOf(path), key, secretMode));
       renewed.push(path);
     }
     return renewed;
@@ -103,8 +100,8 @@ export class Authority {
 
   async #trustNext(days: number): Promise<string[]> {
     const { cert, key, next, old } = this.#at;
+    if ((await textIn(next.cert)) !== undefined) throw outOfStep("trust was the last whole step", "switch");
     if ((await textIn(old.cert)) !== undefined) throw outOfStep("switch was the last step", "finish");
-    if ((await textIn(next.cert)) !== undefined) throw outOfStep("trust was the last step", "switch");
     await this.#mustSign(cert, key);
     const made = await makeAuthority(this.#at.folder, this.#cluster(undefined), days);
     const madeCert = certificatesIn(made.cert, next.cert)[0]!.toString();
@@ -125,7 +122,11 @@ export class Authority {
       const former = this.#trusted[0]!.toString();
       if (former !== nextCert) {
         const nextKey = await textIn(next.key);
-        if (nextKey === undefined) throw certFailure("CERT_NO_AUTHORITY", `${next.key} is missing`);
+        if (
+          nextKey === undefined ||
+          !new X509Certificate(nextCert).checkPrivateKey(createPrivateKey(nextKey))
+        )
+          throw certFailure("CERT_NO_AUTHORITY", `${next.key} is missing, or not the key of ${next.cert}`);
         await replaceFile(old.cert, former, publicMode);
         await replaceFile(key, nextKey, secretMode);
         await replaceFile(cert, `${nextCert}${former}`, publicMode);
@@ -138,13 +139,10 @@ export class Authority {
   }
 
   async #finish(): Promise<string[]> {
-    const { cert, old } = this.#at;
-    if ((await textIn(old.cert)) === undefined) {
-      const isBegun = (await textIn(this.#at.next.cert)) !== undefined;
-      throw isBegun
-        ? outOfStep("the new authority signs nothing yet", "switch")
-        : outOfStep("no rotation has begun", "trust");
-    }
+    const { cert, next, old } = this.#at;
+    // Also after a switch that was interrupted.
+    if ((await textIn(next.cert)) !== undefined) throw outOfStep("the switch has not ended", "switch");
+    if ((await textIn(old.cert)) === undefined) throw outOfStep("no rotation has begun", "trust");
     const left = (await this.#issued()).filter(({ certificate }) => !this.#signed(certificate));
     if (left.length > 0)
       throw outOfStep(`${left.map(({ path }) => path).join(", ")} is of the former authority`, "switch");

@@ -2,13 +2,17 @@ import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
+  lstatSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,6 +23,7 @@ import { Authority } from "../../../../../../test/support/pki.js";
 import { proofOfCertificate } from "../../../runtime/security/certificate.js";
 import { describeFailure } from "../../common/failure.js";
 import { buildProgram } from "../../program.js";
+import { createFile, replaceFile } from "./files.js";
 import type { Shown } from "./show.js";
 
 /** `leasehold cert` with the real `openssl`, which also judges the results. */
@@ -304,6 +309,11 @@ test("the second step of a rotation goes on where it was interrupted", async () 
   for (let done = 1; done <= interrupted.length; done += 1) {
     for (const [name, text] of states) writeFileSync(at(name), text);
     for (const step of interrupted.slice(0, done)) step();
+    for (const other of ["trust", "finish"])
+      expect(await refusal("rotate", "pki", other)).toMatchObject({
+        code: "CERT_STEP",
+        message: expect.stringMatching(/next step is switch/),
+      });
     await must("rotate", "pki", "switch");
     expect([done, read("ca.pem") === next + former, read("ca-old.pem") === former]).toEqual([
       done,
@@ -314,4 +324,39 @@ test("the second step of a rotation goes on where it was interrupted", async () 
     expect(verified("client.pem", "sslclient", "ca-old.pem")).not.toBe("OK");
     expect(verified("client.pem", "sslclient")).toBe("OK");
   }
+});
+
+test("the next authority's key is not used for another's certificate", async () => {
+  await must("authority", "pki");
+  await must("rotate", "pki", "trust");
+  const key = read("ca.key");
+  // As two first steps at once leave it.
+  copyFileSync(at("ca.key"), at("ca-next.key"));
+  expect(await refusal("rotate", "pki", "switch")).toMatchObject({ code: "CERT_NO_AUTHORITY" });
+  expect(read("ca.key")).toBe(key);
+  await must("client", "pki", "still");
+});
+
+test("a new key stays where a link has its file, and its service can read it", async () => {
+  const [file, path] = [join(folder, "of-service", "cluster.key"), join(folder, "link.key")];
+  mkdirSync(join(folder, "of-service"));
+  await must("key", file);
+  const group = process.getuid?.() === 0 ? 4_321 : statSync(file).gid;
+  chownSync(file, statSync(file).uid, group);
+  chmodSync(file, 0o640);
+  symlinkSync(file, path);
+  await must("rotate", path, "trust");
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  const { gid, mode } = statSync(file);
+  expect([readFileSync(file, "utf8").match(/# next/g)?.length, gid, mode & 0o777]).toEqual([1, group, 0o640]);
+});
+
+test("a private key is replaced only once its certificate is on the disk", async () => {
+  const place = () => Promise.reject(new Error("the key was placed"));
+  const nowhere = join(folder, "missing", "a.pem");
+  await expect(replaceFile(nowhere, "", 0o644, place)).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(createFile(nowhere, "", 0o644, place)).rejects.toMatchObject({ code: "ENOENT" });
+  const path = join(folder, "a.pem");
+  await expect(createFile(path, "", 0o644, place)).rejects.toThrow("the key was placed");
+  expect(readdirSync(folder)).toEqual([]);
 });

@@ -1,4 +1,16 @@
-import { chmod, link, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { certFailure } from "./failure.js";
 
@@ -9,7 +21,7 @@ export const publicMode = 0o644;
 /** Writes a file elsewhere and then puts it in place: a reader sees the whole former or the whole new one. */
 async function placed(
   path: string,
-  text: string,
+  text: string | Uint8Array,
   mode: number,
   place: (from: string) => Promise<void>,
 ): Promise<void> {
@@ -30,9 +42,25 @@ async function placed(
   }
 }
 
-/** @throws CommandFailure `CERT_EXISTS` */
-export async function createFile(path: string, text: string, mode: number): Promise<void> {
+/** A service may read the former file by its owner or group. */
+async function keepReaders(from: string, former: string): Promise<void> {
+  const [own, { uid, gid, mode }] = await Promise.all([stat(from), stat(former)]);
+  await chown(from, uid, gid);
+  await chmod(from, own.mode | (mode & 0o060));
+}
+
+/**
+ * @param before runs between writing the text and putting it in place: a full disk changes neither.
+ * @throws CommandFailure `CERT_EXISTS`
+ */
+export async function createFile(
+  path: string,
+  text: string | Uint8Array,
+  mode: number,
+  before?: () => Promise<void>,
+): Promise<void> {
   await placed(path, text, mode, async (from) => {
+    await before?.();
     try {
       // Unlike a rename, a link replaces nothing.
       await link(from, path);
@@ -43,8 +71,19 @@ export async function createFile(path: string, text: string, mode: number): Prom
   });
 }
 
-export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
-  await placed(path, text, mode, (from) => rename(from, path));
+/** A symbolic link stays, and its target is replaced. */
+export async function replaceFile(
+  path: string,
+  text: string,
+  mode: number,
+  before?: () => Promise<void>,
+): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  await placed(target, text, mode, async (from) => {
+    await keepReaders(from, target).catch(() => undefined);
+    await before?.();
+    await rename(from, target);
+  });
 }
 
 /** Creates a folder for secrets, unless it exists. */
