@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -44,7 +44,12 @@ test("a bundle has states, options, metrics and the end of a log", async () => {
   await once(server, "listening");
   const metrics = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const stores = ["x", "y", "z"].map((name) => join(folder, name)).join();
-  const log = file("member.log", `${"old line\n".repeat(200_000)}the last line`);
+  // The last megabyte begins within the name.
+  const [cut, last] = ["word=hunter2-cut\n", "\nthe last line"];
+  const log = file("member.log", `pass${cut}${"-".repeat(1024 * 1024 - cut.length - last.length)}${last}`);
+  // Somebody else's file, and readable for everybody.
+  const elsewhere = file("elsewhere", "former");
+  symlinkSync(elsewhere, join(folder, "report.json.gz"));
   const words = ["--endpoints", `delta+file://${stores}`, "--duration", "100ms", "--metrics", metrics];
   const { document, path } = await bundle([...words, "--include", log, "--include", "missing.log"]);
   server.close();
@@ -65,6 +70,8 @@ test("a bundle has states, options, metrics and the end of a log", async () => {
   expect(document.files[1]!.error).toContain("ENOENT");
   // Others on this machine don't read it.
   expect(statSync(path).mode & 0o77).toBe(0);
+  expect([lstatSync(path).isFile(), readFileSync(elsewhere, "utf8")]).toEqual([true, "former"]);
+  expect(gunzipSync(readFileSync(path)).toString()).not.toContain("hunter2-cut");
 });
 
 test("no secret is in a bundle, whose examination failed", async () => {

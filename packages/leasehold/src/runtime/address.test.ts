@@ -54,3 +54,7 @@ it("knows which hosts only this machine can reach", () => {
   expect(inside.filter((host) => !isLoopback(host))).toEqual([]);
   expect(outside.filter(isLoopback)).toEqual([]);
 });
+
+it("keeps a password out of its message", () => {
+  expect(() => parseAddress("me:hunter2@h:1")).toThrow(/^"…@h:1" is not an address/);
+});

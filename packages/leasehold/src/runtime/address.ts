@@ -43,7 +43,7 @@ export function parseAddress(text: string): Address {
   if (address !== undefined) return address;
   throw new LeaseholdError(
     "INVALID_URL",
-    `${JSON.stringify(text)} is not an address: it should be host:port, such as 10.0.0.1:7400 or [::1]:7400`,
+    `${JSON.stringify(text.replace(/.*@/, "…@"))} is not an address: it should be host:port, such as 10.0.0.1:7400 or [::1]:7400`,
   );
 }
 

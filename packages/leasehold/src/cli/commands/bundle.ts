@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { open, writeFile } from "node:fs/promises";
+import { open, rm, stat, writeFile } from "node:fs/promises";
 import { availableParallelism, freemem, hostname, loadavg, release, totalmem, uptime } from "node:os";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
@@ -9,6 +9,7 @@ import { clockSlew } from "../../runtime/clock-slew.js";
 import type { SharedOptions } from "../common/settings.js";
 import { toJson } from "../output/json.js";
 import { redacted, redactedValue } from "../output/redact.js";
+import { createFile, secretMode } from "./cert/files.js";
 
 /** The last part of a file, and the most of an answer. */
 const textBytesMax = 1024 * 1024;
@@ -43,7 +44,14 @@ export async function writeBundle(
     files: await Promise.all(include.map(endOf)),
   };
   const text = toJson(redactedValue(plain(document), secretsOf(options)), 1);
-  await writeFile(file, await promisify(gzip)(text), { mode: 0o600 });
+  const bytes = await promisify(gzip)(text);
+  // A pipe or a device stays what it is.
+  const isOther = await stat(file).then(
+    (found) => !found.isFile(),
+    () => false,
+  );
+  if (isOther) await writeFile(file, bytes);
+  else await createFile(file, bytes, secretMode, () => rm(file, { force: true }));
 }
 
 /** As JSON has it: with nothing that has a form of its own there. */
@@ -75,7 +83,7 @@ async function clocks(): Promise<object> {
 
 const ours = /^(?:LEASEHOLD|ETCD|NODE)_/;
 /** Their values are secret, whatever their form. */
-const secretVariable = /KEY(?!_FILE)|PASS|SECRET|TOKEN|CREDENTIAL|_USER$/;
+const secretVariable = /KEY(?!_FILE)|PASS|_AUTH$|SECRET|TOKEN|CREDENTIAL|_USER$/;
 
 function environment(): object {
   const chosen = Object.entries(process.env).filter(([name]) => ours.test(name));
@@ -129,7 +137,9 @@ async function endOf(path: string): Promise<object> {
       const { size } = await file.stat();
       const bytes = Buffer.alloc(Math.min(size, textBytesMax));
       const { bytesRead } = await file.read(bytes, 0, bytes.length, size - bytes.length);
-      return { path, size, end: bytes.toString("utf8", 0, bytesRead) };
+      const end = bytes.toString("utf8", 0, bytesRead);
+      // The name of a secret may be in the part of a line that was cut off.
+      return { path, size, end: size > bytes.length ? end.slice(end.indexOf("\n") + 1) : end };
     } finally {
       await file.close();
     }

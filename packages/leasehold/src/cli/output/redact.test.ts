@@ -17,6 +17,10 @@ test.each([
   ["a password in an address", "delta+redis://me:hunter2@h1,h2/0", "delta+redis://me:[removed]@h1,h2/0"],
   ["one without a name", "redis://:hunter2@h1:6379", "redis://:[removed]@h1:6379"],
   ["one with an @", "postgres://me:p@ss@h/db", "postgres://me:[removed]@h/db"],
+  ["one with a slash", "redis://:p/ss+w==@h:6379/0", "redis://:[removed]@h:6379/0"],
+  ["a token of an address", "x://h/db?ttlMax=5s&token=hunter2", "x://h/db?ttlMax=5s&token=[removed]"],
+  ["a token by its name", "aws_session_token = hunter2", "aws_session_token = [removed]"],
+  ["a token of JSON", "saw eyJhbGciOi.eyJzdWIi.c2ln.", "saw [removed]."],
   ["a setting of an address", "x://h/db?password=hunter2&schema=a", "x://h/db?password=[removed]&schema=a"],
   ["a field of JSON", '{"clientSecret": "hunter2", "token": 7}', '{"clientSecret": [removed]", "token": 7}'],
   ["a line of YAML", "db_password: hunter2\nttlMax: 15s", "db_password: [removed]\nttlMax: 15s"],
@@ -51,4 +55,10 @@ test("a known secret is removed wherever it stands, also in names", () => {
     count: 3,
     none: null,
   });
+});
+
+test.each(["-", "a", "pass", "://a:", " ", "0"])("a megabyte of %j takes a moment", (part) => {
+  const startMs = performance.now();
+  redacted(part.repeat(2 ** 20 / part.length));
+  expect(performance.now() - startMs).toBeLessThan(5_000);
 });

@@ -1,17 +1,19 @@
 const removed = "[removed]";
 
-const secretName = String.raw`(?:pass(?:word|wd|phrase)?|secret|credentials?|api[-_]?key|access[-_]?key|private[-_]?key|cluster[-_]?key|cookie|signature)`;
+const secretName = String.raw`(?:pass(?:word|wd|phrase)?|secret|credentials?|api[-_]?key|access[-_]?key|(?:access|api|auth|refresh|session)[-_]?token|private[-_]?key|cluster[-_]?key|cookie|signature)`;
 
-/** Secrets by their form, in this order. */
+/** Secrets by their form, in this order; bounded, as a line may have a megabyte. */
 const forms: readonly (readonly [RegExp, string])[] = [
   // A file may have been cut within one.
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, removed],
   [/^[^]*-----END [A-Z ]*PRIVATE KEY-----/, removed],
-  // Of an address: name:password@host. A password may have an @ that nobody has escaped.
-  [/(:\/\/[^\s/@:"']*):[^\s/"']*@/g, `$1:${removed}@`],
+  // Of an address: name:password@host. A password may have an @ or / that nobody has escaped.
+  [/(:\/\/[^\s/@:"']*):[^\s"']{0,512}@/g, `$1:${removed}@`],
+  // Other tokens are numbers of terms.
+  [/([?&](?:token|sig)=)[^\s"'&]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, `$1${removed}`],
   [/\b(Bearer|Basic|Digest)\s+[^\s"',;]+/gi, `$1 ${removed}`],
   [
-    new RegExp(String.raw`([\w-]*${secretName}[\w-]*(?:\\?["'])?\s*[:=]\s*)(?:\\?["'])?[^\s"',;&}\\]+`, "gi"),
+    new RegExp(String.raw`(${secretName}[\w-]{0,64}(?:\\?["'])?\s*[:=]\s*)(?:\\?["'])?[^\s"',;&}\\]+`, "gi"),
     `$1${removed}`,
   ],
   [

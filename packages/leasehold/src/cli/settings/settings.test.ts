@@ -145,11 +145,12 @@ describe("secrets", () => {
   test("are never shown", async () => {
     expect(shownTexts("files.user", ["me:secret"])).toBe("(secret)");
     expect(shownTexts("endpoints", ["delta+redis://me:se:cret@h1:6379,u:secret@h2", "core://h3:2379"])).toBe(
-      "delta+redis://me:(secret)@h1:6379,u:(secret)@h2,core://h3:2379",
+      "delta+redis://me:[removed]@h2,core://h3:2379",
     );
     expect(shownTexts("endpoints", ["delta+s3://b?secretAccessKey=secret&ttlMax=5s"])).toBe(
-      "delta+s3://b?secretAccessKey=(secret)&ttlMax=5s",
+      "delta+s3://b?secretAccessKey=[removed]&ttlMax=5s",
     );
+    expect(shownTexts("endpoints", ["postgres://me:p@ss/word@h/db"])).toBe("postgres://me:[removed]@h/db");
     expect(shownTexts("tls.cert", ["-----BEGIN CERTIFICATE-----"])).toBe("(PEM text)");
     expect(shownTexts("keyFile", undefined)).toBe("-");
   });
