@@ -170,6 +170,8 @@ export const projects = [
   { ...inTurn, name: "release", include: ["test/release/*.test.ts"], testTimeout: 400_000 },
   // The page in a real browser.
   { ...inTurn, name: "console", include: ["test/console/*.test.ts"] },
+  // Clients in other languages, by their own tests.
+  { ...inTurn, name: "clients", include: ["test/clients/*.test.ts"] },
   // The pages as a site, which is built, in a real browser.
   { ...inTurn, name: "site", include: ["test/site/*.test.ts"], hookTimeout: 300_000 },
   // Replicated files as real processes, and clients of WebDAV that others have written.

@@ -69,6 +69,7 @@ const families = {
     deploy: suite("deploy", "units, the Debian package, the image's steps and manifests; as root on Debian"),
     site: suite("site", "the pages as a site, in Debian's chromium", { before: [toolsOf("site")] }),
     console: suite("console", "the console's page in Debian's chromium"),
+    clients: suite("clients", "clients in Go and Python, by their own tests"),
     files: suite("files", "replicated files as real processes, and clients of WebDAV"),
     report: {
       says: "the charts of the report, drawn from invented rows",

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { logEvents as coreEvents } from "../packages/core/src/server/log-events.js";
 import { logEvents as filesEvents } from "../packages/files/src/logs/log-events.js";
+import { logEvents as gatewayEvents } from "../packages/gateway/src/logs/log-events.js";
 import type { EventCatalogue } from "../packages/leasehold/src/runtime/event-log.js";
 import { logEvents as leaseEvents } from "../packages/leasehold/src/runtime/log-events.js";
 
@@ -13,7 +14,7 @@ const head = `# Log events
 Made of the catalogues in \`log-events.ts\` of each package; \`npm run generate -- logs\` writes it anew.
 
 \`--log-format json|text\` and \`--log-level debug|info|warn|error\` (\`LEASEHOLD_LOG_FORMAT\`, \`LEASEHOLD_LOG_LEVEL\`) are
-options of \`peer\`, \`files serve\`, \`run\`, \`hold\` and \`elect\`, which log to standard error. Without both, servers write
+options of \`peer\`, \`files serve\`, \`gateway\`, \`run\`, \`hold\` and \`elect\`, which log to standard error. Without both, servers write
 warnings and errors as text, and the others nothing. \`core\` logs from \`info\` on; [its outputs](cli-core.md) are its own.
 A program passes a \`logger\` to \`open\` and \`startMember\`, such as that of [\`leasehold/logs\`](api/logs.md).
 
@@ -31,6 +32,7 @@ const sections = {
   "Leases, members and clients": ["leasehold", leaseEvents],
   "The core": ["core", coreEvents],
   Files: ["files", filesEvents],
+  "The gateway": ["gateway", gatewayEvents],
 } as const satisfies Readonly<Record<string, readonly [string, EventCatalogue]>>;
 
 function tableOf(events: EventCatalogue): string {

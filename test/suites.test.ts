@@ -25,6 +25,7 @@ const leftOut = {
   rotation: "clusters reread their certificates and keys for minutes",
   release: "a copy of the repository is packed again and again",
   console: "a browser is installed",
+  clients: "Go and Python are installed",
   site: "a browser and the tools of the site are installed",
   deploy: "a fresh Debian is made for it",
   files: "clients of WebDAV are installed, and nodes of files killed",

@@ -224,6 +224,7 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   console: [".", "shared/cli", "shared/common", "shared/runtime"],
+  gateway: [".", "shared/cli", "shared/common", "shared/runtime"],
   "sim/command": ["sim", "shared/cli", "shared/runtime", "testing"],
   "etcd/gen": [],
   "core/index": ["core/server", "shared/runtime"],
@@ -284,6 +285,9 @@ const pureFolders = new Set([
   "core/replica",
   "core/host",
   "core/http2",
+  "gateway/rights",
+  "gateway/sessions",
+  "gateway/watch",
 ]);
 /** The judge of histories is a function of the journals, wherever its folder stands. */
 const isPure = ({ path, folder }: SourceFile): boolean =>

@@ -2,7 +2,7 @@ import { type Stage, Theatre } from "./stage.js";
 
 /** Runs compiled examples, one after the other, and tells the parent how each ended. */
 
-const exampleMsMax = 10_000;
+const exampleMsMax = 120_000;
 
 interface Example {
   run(stage: Stage): Promise<unknown>;

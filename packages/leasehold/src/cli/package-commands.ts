@@ -27,6 +27,11 @@ export const packageCommands = [
     description: "watch leases, holders and their ground on the terminal",
   },
   {
+    name: "gateway",
+    from: "@leasehold/gateway",
+    description: "serve leases over HTTP and JSON, for programs in every language",
+  },
+  {
     name: "sim",
     from: "@leasehold/sim",
     description:

@@ -31,6 +31,7 @@ const listening: ReadonlySet<string> = new Set([
   "files serve",
   "files up",
   "console",
+  "gateway",
 ]);
 
 const parseCount = wholeNumber(1, COUNT_MAX);

@@ -33,6 +33,8 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   completion: { names: all },
   health: { names: [...asked, "config", "output", "json"], why: "it asks one server's port of health" },
   console: { names: ["output", "json"], why: "it serves a page" },
+  gateway: { names: ["output", "json"], why: "it serves programs" },
+  "gateway user": { names: all, why: "it asks no running member" },
   top: { names: ["output", "json"], why: "it draws on a terminal" },
   size: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   files: { names: askedOfFiles, why: "its nodes are named by --nodes" },

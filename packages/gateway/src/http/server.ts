@@ -1,0 +1,269 @@
+import { once } from "node:events";
+import {
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  createServer,
+} from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+import type { Leases } from "leasehold";
+import { LeaseholdError, parseDuration } from "leasehold/common";
+import { type Address, certificateTls, formatAddress } from "leasehold/runtime";
+import { openApiOf } from "../api/openapi.js";
+import { HttpRefusal, problemOf } from "../api/problem.js";
+import { type Answer, type Asker, type Route, routesOf } from "../api/routes.js";
+import type { GatewayLog } from "../logs/log-events.js";
+import type { User, Users } from "../rights/users.js";
+import type { Gateway } from "../sessions/gateway.js";
+import type { WatchHub } from "../watch/hub.js";
+import { refuseOtherSites, userOf } from "./admission.js";
+import { jsonOf } from "./body.js";
+import { EventStream } from "./events.js";
+import { RouteTable } from "./route-table.js";
+
+/** The bounds of the port. */
+export const connectionsMax = 25_000;
+export const streamsMax = 20_000;
+/** A client that sends its headers or its body more slowly is cut off. */
+const headersMs = 10_000;
+const bodyMs = 30_000;
+/** Longer than clients pause between two renewals, and than balancers keep an idle connection. */
+const keepAliveMs = 90_000;
+const pollSecondsMax = 300;
+const keyForm = /^[!-~]{1,255}$/;
+
+export interface HttpParts {
+  readonly leases: Leases;
+  readonly gateway: Gateway;
+  readonly hub: WatchHub;
+  /** Those of now; absent: there are no users. */
+  readonly users: () => Users | undefined;
+  readonly tls?: SecureContextOptions & { readonly ca?: string | undefined };
+  readonly log: GatewayLog;
+  readonly nowMs: () => number;
+}
+
+/** The gateway's port. */
+export class HttpServer {
+  readonly #parts: HttpParts;
+  readonly #routes: RouteTable;
+  readonly #openApi: string;
+  readonly #server: Server;
+  readonly #streams = new Set<ServerResponse>();
+  #isStopping = false;
+
+  constructor(parts: HttpParts) {
+    this.#parts = parts;
+    const routes = routesOf(parts.leases, parts.gateway);
+    this.#routes = new RouteTable(routes);
+    this.#openApi = JSON.stringify(openApiOf(routes));
+    const limits = {
+      headersTimeout: headersMs,
+      requestTimeout: headersMs + bodyMs,
+      maxHeaderSize: 16_384,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: 2_000,
+    };
+    const listener: RequestListener = (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => this.#failed(request, response, error));
+    };
+    this.#server =
+      parts.tls === undefined
+        ? createServer(limits, listener)
+        : createTlsServer(
+            {
+              ...limits,
+              ...certificateTls,
+              ...parts.tls,
+              // Who has no certificate may have a token.
+              requestCert: parts.tls.ca !== undefined,
+              rejectUnauthorized: false,
+            },
+            listener,
+          );
+    this.#server.maxConnections = connectionsMax;
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
+  async listen({ host, port }: Address): Promise<string> {
+    this.#server.listen({ port, host, backlog: 4_096 });
+    try {
+      await once(this.#server, "listening");
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new LeaseholdError("INVALID_CONFIG", `the gateway cannot listen at ${host}:${port}: ${why}`, {
+        cause,
+      });
+    }
+    const { port: taken } = this.#server.address() as AddressInfo;
+    return formatAddress(host, taken);
+  }
+
+  /** New certificates are for connections that are opened from now on. */
+  setTls(tls: SecureContextOptions): void {
+    if ("setSecureContext" in this.#server)
+      (this.#server as Server & { setSecureContext(tls: SecureContextOptions): void }).setSecureContext({
+        ...certificateTls,
+        ...tls,
+      });
+  }
+
+  /** No request is taken any more. Those that there are have ended, or their connections have. */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    for (const stream of this.#streams) stream.end();
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const receivedMs = this.#parts.nowMs();
+    const { method = "", url = "/" } = request;
+    response.setHeader("cache-control", "no-store");
+    response.setHeader("x-content-type-options", "nosniff");
+    if (!URL.canParse(url, "http://gateway") || !url.startsWith("/"))
+      throw new HttpRefusal(400, "no such path");
+    const { pathname, searchParams } = new URL(url, "http://gateway");
+    const users = this.#parts.users();
+    refuseOtherSites(request, users);
+    if (pathname === "/livez") return sendText(response, "ok\n");
+    if (pathname === "/readyz") return this.#ready(response);
+    if (pathname === "/openapi.json") return sendJson(response, { status: 200 }, this.#openApi);
+    const user = userOf(request, users);
+    if (pathname === "/v1/watch") return this.#watch(request, response, user, searchParams);
+    const { route, id } = this.#routes.find(method, pathname);
+    const gone = new AbortController();
+    response.once("close", () => gone.abort(new LeaseholdError("CLOSED", "the client has gone")));
+    const asker = this.#asker(request, user, receivedMs, gone.signal);
+    const pollMs = pollOf(request.headers["prefer"]);
+    const body = route.method === "POST" ? await jsonOf(request) : {};
+    refuseUnknownQuery(route, searchParams);
+    sendJson(response, await route.answer({ asker, query: searchParams, id, body, pollMs }));
+  }
+
+  #asker(request: IncomingMessage, { name, rights }: User, receivedMs: number, signal: AbortSignal): Asker {
+    const { log } = this.#parts;
+    const { headers, socket } = request;
+    // A request that was read has no socket any more.
+    const from = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
+    const key = headers["idempotency-key"];
+    if (key !== undefined && (typeof key !== "string" || !keyForm.test(key)))
+      throw new HttpRefusal(400, "an idempotency key has 1 to 255 characters of ASCII without spaces");
+    return {
+      owner: name,
+      receivedMs,
+      signal,
+      key,
+      may: (action, resource) => rights.may(action, resource),
+      must: (action, resource) => {
+        if (rights.may(action, resource)) return;
+        const why = `the user may not ${action} ${JSON.stringify(resource)}`;
+        log.limited("permission-denied", name, why, { user: name, from, action, resource });
+        throw new LeaseholdError("PERMISSION_DENIED", why);
+      },
+      audit: (action, resource, outcome) => {
+        log.log("holder-action", `${action} of ${JSON.stringify(resource)}: ${outcome}`, {
+          user: name,
+          from,
+          action,
+          resource,
+          outcome,
+        });
+      },
+    };
+  }
+
+  #watch(request: IncomingMessage, response: ServerResponse, user: User, query: URLSearchParams): void {
+    if (request.method !== "GET") throw new HttpRefusal(405, "a watch is a GET", { allow: "GET" });
+    const resource = query.get("resource");
+    const prefix = resource ?? query.get("prefix") ?? "";
+    if (prefix.length > 512) throw new HttpRefusal(400, "the name is longer than 512 characters");
+    if (this.#streams.size >= streamsMax)
+      throw new LeaseholdError("RESOURCES_FULL", `${streamsMax} watches are open already`);
+    const last = request.headers["last-event-id"];
+    const stream = new EventStream(response, prefix, resource !== null, (name) =>
+      user.rights.may("see", name),
+    );
+    this.#streams.add(response);
+    const end = this.#parts.hub.follow(stream, typeof last === "string" ? last : undefined);
+    response.once("close", () => {
+      this.#streams.delete(response);
+      end();
+    });
+  }
+
+  async #ready(response: ServerResponse): Promise<void> {
+    const { state } = await this.#parts.leases.holder("leasehold/gateway/readiness", { timeout: "2s" });
+    const why = this.#isStopping
+      ? "stopping"
+      : state === "unknown"
+        ? "the ground does not answer"
+        : undefined;
+    response.statusCode = why === undefined ? 200 : 503;
+    sendText(response, `${why ?? "ok"}\n`);
+  }
+
+  #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const problem = problemOf(error);
+    if (problem.code === "INTERNAL") {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#parts.log.limited("request-failed", text, text, { method: request.method, error: text });
+    }
+    if (problem.code === "UNAUTHENTICATED") {
+      const from = request.socket.remoteAddress ?? "";
+      this.#parts.log.limited("credential-refused", from, problem.detail, { from });
+      response.setHeader("www-authenticate", 'Bearer realm="leasehold"');
+    }
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (error instanceof HttpRefusal)
+      for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
+    response.writeHead(problem.status, { "content-type": "application/problem+json" });
+    response.end(JSON.stringify(problem));
+  }
+}
+
+/** RFC 7240: how long the client wants to wait for the answer. */
+function pollOf(prefer: string | string[] | undefined): number | undefined {
+  const text = /(?:^|[,;])\s*wait=(\d{1,6})\s*(?:[,;]|$)/.exec(String(prefer ?? ""))?.[1];
+  return text === undefined ? undefined : parseDuration(1_000 * Math.min(Number(text), pollSecondsMax));
+}
+
+function refuseUnknownQuery({ query = {} }: Route, given: URLSearchParams): void {
+  for (const name of given.keys())
+    if (!Object.hasOwn(query, name)) {
+      const known = Object.keys(query).join(", ") || "nothing";
+      throw new HttpRefusal(400, `the query has ${JSON.stringify(name.slice(0, 64))}, and may have ${known}`);
+    }
+}
+
+function sendText(response: ServerResponse, text: string): void {
+  response.setHeader("content-type", "text/plain; charset=utf-8");
+  response.end(text);
+}
+
+function sendJson(
+  response: ServerResponse,
+  { status, body, location }: Answer,
+  text = JSON.stringify(body),
+): void {
+  response.statusCode = status;
+  if (location !== undefined) response.setHeader("location", location);
+  if (status === 204) {
+    response.end();
+    return;
+  }
+  response.setHeader("content-type", "application/json");
+  response.end(text);
+}

@@ -1,0 +1,157 @@
+/** Leases over HTTP and JSON, for programs in every language. */
+import { randomBytes } from "node:crypto";
+import type { Leases } from "leasehold";
+import { LeaseholdError } from "leasehold/common";
+import {
+  FileWatch,
+  type Logger,
+  isLoopback,
+  parseAddress,
+  realWorld,
+  silent,
+  textOf,
+  watchMs,
+} from "leasehold/runtime";
+import { HttpServer } from "./http/server.js";
+import { eventLog } from "./logs/log-events.js";
+import { type Users, parseUsers } from "./rights/users.js";
+import { Gateway } from "./sessions/gateway.js";
+import { WatchHub } from "./watch/hub.js";
+
+export type { GrantAnswer, LeaseAnswer, SessionAnswer, WaitingAnswer } from "./sessions/answers.js";
+
+/** How a gateway is served. */
+export interface GatewayOptions {
+  /** `host:port`; port 0 takes a free one. */
+  readonly address: string;
+  /**
+   * A file of users with their rights, read again when it changes. Absent: whoever reaches the port may do
+   * all.
+   */
+  readonly usersFile?: string | undefined;
+  /** Files of the certificate and its key, and of the authority of clients' certificates. Absent: no TLS. */
+  readonly tls?:
+    | { readonly cert: string; readonly key: string; readonly clientCa?: string | undefined }
+    | undefined;
+  /** Serves networks without users or without TLS. Default false: such a gateway is refused. */
+  readonly insecure?: boolean | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+export interface RunningGateway {
+  /** Where it is served, with the port that it got. */
+  readonly url: string;
+  /** Sessions, watches, and leases that are held or waited for. */
+  status(): { readonly sessions: number; readonly watches: number; readonly leases: number };
+  /** Ends it. Its clients' leases are not released: they expire. `leases` stay open. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves leases to clients over HTTP (`docs/gateway.md`).
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`: a file cannot be used, the address cannot be listened at, or it
+ *   can be reached from other machines and there are no users or there is no TLS.
+ * @example
+ * ```ts
+ * const leases = await open("flease://10.0.0.1:7400");
+ * const gateway = await startGateway(leases, { address: "127.0.0.1:7470" });
+ * console.log(gateway.url); // http://127.0.0.1:7470
+ * ```
+ */
+export async function startGateway(leases: Leases, options: GatewayOptions): Promise<RunningGateway> {
+  const address = parseAddress(options.address);
+  const { usersFile, tls, insecure = false, logger = silent } = options;
+  if (!isLoopback(address.host) && !insecure && (usersFile === undefined || tls === undefined)) {
+    const why = `${options.address} can be reached from other machines: it needs --users-file, --tls-cert and --tls-key, or --insecure`;
+    throw new LeaseholdError("INVALID_CONFIG", why);
+  }
+  const world = realWorld();
+  const log = eventLog(logger);
+  const newId = (): string => randomBytes(18).toString("base64url");
+  const gateway = new Gateway(leases, { ...world, newId });
+  const hub = new WatchHub(leases, world.timers, newId);
+  const users = usersFile === undefined ? undefined : await watchUsers(usersFile, logger);
+  const pems = tls === undefined ? undefined : await watchPems(tls, logger);
+  const server = new HttpServer({
+    leases,
+    gateway,
+    hub,
+    users: () => users?.current,
+    ...(pems !== undefined && { tls: pems.current }),
+    log,
+    nowMs: () => world.clock.monotonicMs(),
+  });
+  if (pems !== undefined) pems.changed = (current) => server.setTls(current);
+  const end = (): void => {
+    users?.close();
+    pems?.close();
+    hub.close();
+  };
+  try {
+    const at = await server.listen(address);
+    const url = `${tls === undefined ? "http" : "https"}://${at}`;
+    log.log("gateway-serving", `the gateway is at ${url}`, { url });
+    return {
+      url,
+      status: () => ({ sessions: gateway.sessions, watches: server.streams, leases: gateway.wanted }),
+      close: async () => {
+        const { sessions, wanted } = gateway;
+        log.log("gateway-stopping", `the gateway stops with ${sessions} sessions`, {
+          sessions,
+          leases: wanted,
+        });
+        end();
+        await gateway.close();
+        await server.close();
+      },
+    };
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+interface Watched<T> {
+  readonly current: T;
+  close(): void;
+}
+
+/** The users of now: a file that has become wrong leaves those of before. */
+function watchUsers(file: string, logger: Logger): Promise<Watched<Users>> {
+  const read = async (): Promise<Users> => parseUsers(await textOf(file));
+  return FileWatch.start({ paths: [file], read, world: realWorld(), logger, everyMs: watchMs });
+}
+
+interface Pems {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}
+
+async function watchPems(
+  { cert, key, clientCa }: NonNullable<GatewayOptions["tls"]>,
+  logger: Logger,
+): Promise<Watched<Pems> & { changed: (pems: Pems) => void }> {
+  const shown = { changed: (_pems: Pems) => undefined as void };
+  const read = async (): Promise<Pems> => {
+    const { createSecureContext } = await import("node:tls");
+    const [certText, keyText, ca] = await Promise.all([
+      textOf(cert),
+      textOf(key),
+      clientCa === undefined ? undefined : textOf(clientCa),
+    ]);
+    const pems = { cert: certText, key: keyText, ...(ca !== undefined && { ca }) };
+    try {
+      createSecureContext(pems);
+    } catch (cause) {
+      const why = `${cert} is no certificate with its key: ${(cause as Error).message}`;
+      throw new LeaseholdError("INVALID_CONFIG", why, { cause });
+    }
+    shown.changed(pems);
+    return pems;
+  };
+  const paths = [cert, key, ...(clientCa === undefined ? [] : [clientCa])];
+  const watch = await FileWatch.start({ paths, read, world: realWorld(), logger, everyMs: watchMs });
+  return Object.assign(shown, { current: watch.current, close: () => watch.close() });
+}

@@ -1,0 +1,36 @@
+/** What a user may do with the leases below a prefix. */
+export const actions = ["see", "read-lock", "hold", "break", "administer"] as const;
+export type Action = (typeof actions)[number];
+
+/** What each includes. */
+const includes: Readonly<Record<Action, readonly Action[]>> = {
+  administer: ["administer", "break", "hold", "read-lock", "see"],
+  break: ["break", "see"],
+  hold: ["hold", "read-lock", "see"],
+  "read-lock": ["read-lock", "see"],
+  see: ["see"],
+};
+
+export interface Rule {
+  readonly prefix: string;
+  readonly may: readonly Action[];
+}
+
+/** The rights of one user: what no rule allows is refused. */
+export class Rights {
+  readonly #rules: readonly { readonly prefix: string; readonly may: ReadonlySet<Action> }[];
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules.map(({ prefix, may }) => ({
+      prefix,
+      may: new Set(may.flatMap((action) => includes[action])),
+    }));
+  }
+
+  may(action: Action, resource: string): boolean {
+    return this.#rules.some(({ prefix, may }) => may.has(action) && resource.startsWith(prefix));
+  }
+}
+
+/** Everything: of the one user where there are no users. */
+export const everything = new Rights([{ prefix: "", may: ["administer"] }]);

@@ -1,0 +1,64 @@
+import type { Lease } from "leasehold";
+import type { DeadlineItem } from "leasehold/common";
+import { GatewayError } from "./errors.js";
+import { KeyedCalls } from "./keyed-calls.js";
+
+/** One lease of a session. */
+export interface Tenure {
+  /** What names it in requests: the session's id, which is secret, and a number. */
+  readonly id: string;
+  readonly lease: Lease;
+}
+
+/** A call for leases that its key finds again. */
+export interface GrantCall {
+  readonly granted: Promise<readonly Tenure[]>;
+  readonly cancel: AbortController;
+}
+
+/** Idempotency keys that one session remembers. */
+const keysMax = 1_024;
+
+/**
+ * What a client has at this gateway until nothing was heard of it for `ttlMs`: then its calls end and its
+ * leases are released.
+ */
+export class Session implements DeadlineItem {
+  heapIndex = -1;
+  readonly id: string;
+  /** The user who opened it: to others it does not exist. */
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly tenures = new Map<string, Tenure>();
+  readonly calls = new KeyedCalls<GrantCall>(keysMax);
+  /** Leases that are held or waited for. */
+  wanted = 0;
+  /** By the gateway's steady clock. */
+  endsMs = Infinity;
+  /** A call for leases has opened it, and it ends with the last of these. */
+  isImplicit = false;
+  readonly #ended = new AbortController();
+  #made = 0;
+
+  constructor(id: string, owner: string, ttlMs: number) {
+    this.id = id;
+    this.owner = owner;
+    this.ttlMs = ttlMs;
+  }
+
+  /** Aborts when the session ends. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  add(lease: Lease): Tenure {
+    this.#made += 1;
+    const tenure = { id: `${this.id}.${this.#made}`, lease };
+    this.tenures.set(tenure.id, tenure);
+    return tenure;
+  }
+
+  end(): void {
+    this.#ended.abort(new GatewayError("SESSION_GONE"));
+  }
+}

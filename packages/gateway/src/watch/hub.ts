@@ -1,0 +1,139 @@
+import type { Change, Leases } from "leasehold";
+import { type Timer, type Timers, getOrInsert } from "leasehold/common";
+
+/** Changes that a client which comes back can still be told one by one. */
+const keptMax = 8_192;
+const retryMs = 1_000;
+
+/** A change with its place in the order of this gateway. */
+export interface NumberedChange {
+  readonly id: string;
+  readonly change: Change;
+}
+
+export interface Follower {
+  /** Names that begin so; with `isExact` the name itself. */
+  readonly prefix: string;
+  readonly isExact: boolean;
+  /** What was told before may be wrong: all that is held now comes next. */
+  reset(): void;
+  tell(numbered: NumberedChange): void;
+}
+
+/**
+ * Follows all leases of the ground once for all clients that watch, as long as there is one. A client that
+ * comes back with the id of the last change that it has seen is told what it missed, or else all that is
+ * held.
+ */
+export class WatchHub {
+  readonly #leases: Leases;
+  readonly #timers: Timers;
+  readonly #newId: () => string;
+  readonly #followers = new Map<string, Set<Follower>>();
+  readonly #held = new Map<string, NumberedChange>();
+  #kept: NumberedChange[] = [];
+  /** Of the ids of changes: they are another watch's when it has begun anew. */
+  #epoch = "";
+  #made = 0;
+  #count = 0;
+  #watch: AbortController | undefined;
+  #retry: Timer | undefined;
+
+  constructor(leases: Leases, timers: Timers, newId: () => string) {
+    this.#leases = leases;
+    this.#timers = timers;
+    this.#newId = newId;
+  }
+
+  get followers(): number {
+    return this.#count;
+  }
+
+  /** @returns what ends it */
+  follow(follower: Follower, lastId?: string): () => void {
+    getOrInsert(this.#followers, follower.prefix, () => new Set()).add(follower);
+    this.#count += 1;
+    if (this.#watch === undefined) this.#begin();
+    const missed = lastId === undefined ? undefined : this.#after(lastId);
+    if (missed === undefined) this.#tellAll(follower);
+    else for (const numbered of missed) if (concerns(follower, numbered)) follower.tell(numbered);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      const same = this.#followers.get(follower.prefix);
+      same?.delete(follower);
+      if (same?.size === 0) this.#followers.delete(follower.prefix);
+      this.#count -= 1;
+      if (this.#count === 0) this.close();
+    };
+  }
+
+  close(): void {
+    this.#watch?.abort();
+    this.#watch = undefined;
+    this.#retry?.cancel();
+  }
+
+  #begin(): void {
+    const watch = new AbortController();
+    this.#watch = watch;
+    this.#epoch = this.#newId().slice(0, 8);
+    this.#held.clear();
+    this.#kept = [];
+    this.#made = 0;
+    this.#read(watch.signal).catch(() => this.#again(watch));
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    for await (const change of this.#leases.watch("", { signal })) this.#take(change);
+    throw new Error("the watch has ended");
+  }
+
+  #again(watch: AbortController): void {
+    if (this.#watch !== watch) return;
+    this.#retry = this.#timers.after(retryMs, () => {
+      if (this.#watch !== watch) return;
+      this.#begin();
+      for (const same of this.#followers.values()) for (const follower of same) follower.reset();
+    });
+  }
+
+  #take(change: Change): void {
+    this.#made += 1;
+    const numbered = { id: `${this.#epoch}-${this.#made}`, change };
+    if (change.state === "held") this.#held.set(change.resource, numbered);
+    else this.#held.delete(change.resource);
+    this.#kept.push(numbered);
+    if (this.#kept.length >= 2 * keptMax) this.#kept = this.#kept.slice(keptMax);
+    const { resource } = change;
+    // A name has at most 512 characters, and thousands may watch.
+    for (let length = 0; length <= resource.length; length += 1) {
+      const same = this.#followers.get(resource.slice(0, length));
+      if (same === undefined) continue;
+      for (const follower of same)
+        if (!follower.isExact || length === resource.length) follower.tell(numbered);
+    }
+  }
+
+  #tellAll(follower: Follower): void {
+    follower.reset();
+    for (const numbered of this.#held.values()) if (concerns(follower, numbered)) follower.tell(numbered);
+  }
+
+  /** The changes after this one; `undefined` when they are no longer known. */
+  #after(lastId: string): readonly NumberedChange[] | undefined {
+    // An epoch may have the same sign.
+    const at = lastId.lastIndexOf("-");
+    const [epoch, text] = [lastId.slice(0, at), lastId.slice(at + 1)];
+    const last = Number(text);
+    const first = this.#made - this.#kept.length;
+    if (epoch !== this.#epoch || !/^\d{1,15}$/.test(text) || last < first || last > this.#made)
+      return undefined;
+    return this.#kept.slice(last - first);
+  }
+}
+
+function concerns({ prefix, isExact }: Follower, { change: { resource } }: NumberedChange): boolean {
+  return isExact ? resource === prefix : resource.startsWith(prefix);
+}

@@ -1,0 +1,27 @@
+"""Takes a lease at random gateways, and notes the times at which it was held, with its token, until it is killed.
+
+A time is read before the lease is asked: at that time it was held, if it is held afterwards.
+"""
+
+import random
+import sys
+import time
+
+import leasehold
+
+urls, resource, path = sys.argv[1].split(","), sys.argv[2], sys.argv[3]
+with open(path, "a", buffering=1) as journal:
+    while True:
+        try:
+            with leasehold.open(random.choice(urls), ttl=random.choice([1, 2, 4])) as leases:
+                for _ in range(20):
+                    with leases.acquire(resource, random.choice([0.2, 2, 5])) as lease:
+                        end = time.monotonic() + random.uniform(0.05, 3)
+                        while time.monotonic() < end:
+                            at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                            lease.assert_held()
+                            journal.write(f"{at} {lease.token}\n")
+                            time.sleep(0.005)
+        except leasehold.LeaseholdError as error:
+            journal.write(f"# {error.code}\n")
+            time.sleep(0.1)
