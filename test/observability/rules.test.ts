@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
+import { filesCatalogue } from "@leasehold/files/inner/metrics/catalogue.js";
 import { catalogue } from "leasehold/inner/metrics/catalogue.js";
 
 const folder = fileURLToPath(new URL("../../deploy/prometheus", import.meta.url));
@@ -27,10 +28,10 @@ test("each alert fires in the trouble that it is for, and not in good times", ()
   expect(promtool("test", "rules", "leasehold.rules.test.yml")).toMatchObject({ status: 0 });
 });
 
-test("the rules ask for metrics of the catalogue alone", () => {
+test("the rules ask for metrics of the catalogues alone", () => {
   const text = readFileSync(join(folder, "leasehold.rules.yml"), "utf8");
   const asked = new Set(text.match(/\bleasehold_\w+/g));
-  const known = Object.entries(catalogue).flatMap(([name, { kind, unit }]) => {
+  const known = Object.entries({ ...catalogue, ...filesCatalogue }).flatMap(([name, { kind, unit }]) => {
     const full = unit === "" ? name : `${name}_${unit}`;
     if (kind === "histogram") return [`${full}_bucket`, `${full}_sum`, `${full}_count`];
     return [kind === "counter" ? `${full}_total` : full];
