@@ -7,13 +7,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { dist } from "../support/built.js";
 
-const rules = fileURLToPath(new URL("../../deploy/prometheus/leasehold.rules.yml", import.meta.url));
+export const rules = fileURLToPath(new URL("../../deploy/prometheus/leasehold.rules.yml", import.meta.url));
 
 /** For machines that are very busy. */
 const waitMs = 150_000;
 
 interface Answer {
-  readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+  readonly data: {
+    readonly result: readonly {
+      readonly metric: Readonly<Record<string, string>>;
+      readonly value: readonly [number, string];
+    }[];
+  };
 }
 
 export const isPrometheusMissing = spawnSync("prometheus", ["--version"]).status !== 0;
@@ -25,7 +30,16 @@ export class Scraped implements AsyncDisposable {
   #prometheus = "";
 
   start(command: string, ...words: string[]): ChildProcess {
-    const child = spawn(command, words, { cwd: this.folder, stdio: "ignore" });
+    return this.startWith({}, command, ...words);
+  }
+
+  /** With these variables beside the usual ones. */
+  startWith(env: NodeJS.ProcessEnv, command: string, ...words: string[]): ChildProcess {
+    const child = spawn(command, words, {
+      cwd: this.folder,
+      stdio: "ignore",
+      env: { ...process.env, ...env },
+    });
     this.#children.push(child);
     return child;
   }
@@ -36,14 +50,22 @@ export class Scraped implements AsyncDisposable {
 
   /** Scrapes these, as `host:port`. */
   scrape(prometheus: string, targets: readonly string[]): void {
+    this.scrapeJobs(prometheus, { leasehold: targets }, rules);
+  }
+
+  /** Scrapes the targets of each job, and evaluates the rules in that file. */
+  scrapeJobs(prometheus: string, jobs: Readonly<Record<string, readonly string[]>>, ruleFile: string): void {
     this.#prometheus = prometheus;
-    const listed = targets.map((target) => JSON.stringify(target)).join(", ");
+    const scrapeConfigs = Object.entries(jobs).map(([job, targets]) => ({
+      job_name: job,
+      static_configs: [{ targets }],
+    }));
     writeFileSync(
       join(this.folder, "prometheus.yml"),
       [
         "global: { scrape_interval: 1s, evaluation_interval: 1s }",
-        `rule_files: [${JSON.stringify(rules)}]`,
-        `scrape_configs: [{ job_name: leasehold, static_configs: [{ targets: [${listed}] }] }]`,
+        `rule_files: [${JSON.stringify(ruleFile)}]`,
+        `scrape_configs: ${JSON.stringify(scrapeConfigs)}`,
         "",
       ].join("\n"),
     );
@@ -57,13 +79,22 @@ export class Scraped implements AsyncDisposable {
 
   /** The values of all series; none while Prometheus doesn't answer. */
   async values(query: string): Promise<number[]> {
+    return (await this.#asked(query)).map(({ value }) => Number(value[1]));
+  }
+
+  /** The labels of all series. */
+  async labels(query: string): Promise<Readonly<Record<string, string>>[]> {
+    return (await this.#asked(query)).map(({ metric }) => metric);
+  }
+
+  async #asked(query: string): Promise<Answer["data"]["result"]> {
     const url = `http://${this.#prometheus}/api/v1/query?query=${encodeURIComponent(query)}`;
     const answer = await fetch(url).catch(() => undefined);
     if (answer === undefined) return [];
     if (answer.status === 400) throw new Error(`${query}: ${await answer.text()}`);
     if (!answer.ok) return [];
     const { data } = (await answer.json()) as Answer;
-    return data.result.map(({ value }) => Number(value[1]));
+    return data.result;
   }
 
   /** The first value, as soon as it is the wanted one; else the last one after some time. */
