@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { createMetrics } from "../entry/metrics.js";
 import { startMember } from "../index.js";
 import { freePorts } from "../../../../test/free-ports.js";
+import { eventually } from "../../../../test/support/built.js";
 
 async function get(
   address: string,
@@ -53,4 +56,32 @@ test("a member is alive and not ready while it recovers, says why, and has its n
   await expect(metrics.serve("nowhere")).rejects.toMatchObject({ code: "INVALID_URL" });
   await close();
   await member.close();
+});
+
+test("slow and hasty clients keep nobody from the health", async () => {
+  const metrics = createMetrics();
+  let reads = 0;
+  metrics.observeHealth(() => [{ name: "x", isPassed: ++reads > 0, detail: "" }]);
+  const { address, close } = await metrics.serve("127.0.0.1:0");
+  const [host, port] = address.split(":") as [string, string];
+  const open = (text: string): Socket => {
+    const client = connect(Number(port), host).on("error", () => undefined);
+    client.write(text);
+    return client.resume();
+  };
+  const hasty = open("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1_000));
+  await once(hasty, "close");
+  // As many as there may be connections.
+  const slow = "POST /readyz HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
+  const clients = Array.from({ length: 64 }, () => open(slow));
+  await Promise.all(clients.map((client) => once(client, "connect")));
+  const isAlive = () =>
+    get(address, "/livez").then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  await eventually("the health", isAlive, 60_000);
+  expect(reads).toBe(1);
+  for (const client of clients) client.destroy();
+  await close();
 });

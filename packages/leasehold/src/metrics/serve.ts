@@ -9,7 +9,8 @@ import type { Served, TextFormat } from "./types.js";
 
 /** Connections at once: a scraper and its stand-by, and what looks at the health. */
 const connectionsMax = 64;
-const headersMsMax = 5_000;
+/** To send a request, and without progress of an answer. */
+const requestMsMax = 5_000;
 
 export interface ServeParts {
   readonly registry: Registry;
@@ -21,7 +22,8 @@ export interface ServeParts {
 
 /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
 export async function serve({ registry, host, port, checks = () => [] }: ServeParts): Promise<Served> {
-  const server = createServer({ headersTimeout: headersMsMax }, (request, response) => {
+  const limits = { headersTimeout: requestMsMax, requestTimeout: requestMsMax };
+  const server = createServer({ ...limits, connectionsCheckingInterval: 1_000 }, (request, response) => {
     try {
       answer(request, response, registry, checks);
     } catch {
@@ -29,6 +31,10 @@ export async function serve({ registry, host, port, checks = () => [] }: ServePa
     }
   });
   server.maxConnections = connectionsMax;
+  // Silent clients and slow readers keep no connection.
+  server.setTimeout(requestMsMax);
+  // Many requests at once would gather as many answers in memory.
+  server.maxRequestsPerSocket = 1;
   server.listen(port, host);
   try {
     await once(server, "listening");

@@ -94,3 +94,13 @@ test("the watchdog gets nothing of a server that is not alive; a reload begins a
   manager.stopping();
   await says("STOPPING=1");
 });
+
+test("a message that cannot be sent does not end the server", async () => {
+  const { messages, says, env } = await listen("refused");
+  let detail = "no argument has a \0";
+  const manager = notifySystemd({ checks: () => [{ name: "x", isPassed: detail === "", detail }] }, env);
+  detail = "";
+  await says("READY=1");
+  expect(messages().join("\n")).not.toContain("argument");
+  manager.stopping();
+});

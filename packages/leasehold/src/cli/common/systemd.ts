@@ -141,7 +141,12 @@ class Notifier implements ServiceManager {
   }
 
   #notify(words: readonly string[], done: (error: Error | null) => void): void {
-    execFile("systemd-notify", words, { timeout: sendMsMax, env: this.#env }, done);
+    try {
+      execFile("systemd-notify", words, { timeout: sendMsMax, env: this.#env }, done);
+    } catch (error) {
+      // Such as ENOMEM. The caller has to return first.
+      setImmediate(() => done(error as Error));
+    }
   }
 
   #warn({ message }: Error): void {
