@@ -360,3 +360,15 @@ test("a private key is replaced only once its certificate is on the disk", async
   await expect(createFile(path, "", 0o644, place)).rejects.toThrow("the key was placed");
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test("a certificate that openssl wrote in part replaces nothing", async () => {
+  await must("authority", "pki");
+  await must("client", "pki");
+  const pair = [read("client.pem"), read("client.key")];
+  // As on a full disk.
+  writeFileSync(join(folder, "openssl"), "#!/bin/sh\necho -----BEGIN > own.pem\n", { mode: 0o755 });
+  vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
+  const refused = await refusal("renew", "pki", "--all").finally(() => vi.unstubAllEnvs());
+  expect(refused).toMatchObject({ code: "CERT_OPENSSL" });
+  expect([read("client.pem"), read("client.key")]).toEqual(pair);
+});

@@ -92,7 +92,11 @@ async function make(
         : ["-cert", resolve(signer.cert), "-keyfile", resolve(signer.key)];
     const request = ["-batch", "-notext", ...dates, ...by, "-in", "own.csr", "-out", "own.pem"];
     await openssl(work, ["ca", ...config, ...request]);
-    return { key, cert: await readFile(join(work, "own.pem"), "utf8") };
+    const cert = await readFile(join(work, "own.pem"), "utf8");
+    // openssl succeeds although the disk is full.
+    if (!cert.endsWith("-----END CERTIFICATE-----\n"))
+      throw certFailure("CERT_OPENSSL", "openssl ca wrote no whole certificate: is the disk full?");
+    return { key, cert };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
