@@ -158,6 +158,8 @@ export const projects = [
     maxConcurrency: 2,
     retry,
   },
+  // The release before, which is built from its commit, and this one in one cluster.
+  { ...inTurn, name: "upgrade", include: ["test/upgrade/*.test.ts"], testTimeout: 600_000 },
   // Real servers and devices, and processes that are killed.
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
   // Fences at real resources, and holders that are stopped.
