@@ -185,6 +185,15 @@ export const projects = [
     testTimeout: 600_000,
     hookTimeout: 900_000,
   },
+  {
+    // Others' systems on a core: Debian's Patroni with PostgreSQL.
+    ...inTurn,
+    name: "adopters",
+    include: ["test/adopters/*.test.ts"],
+    globalSetup: ["test/adopters/support/install-patroni.ts"],
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
   { ...inTurn, name: "files", include: ["test/files/**/*.test.ts"] },
   {
     // Servers of the core as real processes, beside real ones of etcd.

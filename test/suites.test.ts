@@ -29,6 +29,7 @@ const leftOut = {
   clients: "Go and Python are installed",
   site: "a browser and the tools of the site are installed",
   deploy: "a fresh Debian is made for it",
+  adopters: "Patroni and PostgreSQL are installed, and killed for minutes",
   files: "clients of WebDAV are installed, and nodes of files killed",
   core: "servers of etcd are installed and killed for a quarter of an hour",
   etcd: "servers of etcd are installed, and clients of it started hundreds of times",
