@@ -105,6 +105,15 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
   });
 }
 
+export class Gate {
+  readonly opened: Promise<void>;
+  open: () => void = () => undefined;
+
+  constructor() {
+    this.opened = new Promise((resolve) => (this.open = resolve));
+  }
+}
+
 interface Report {
   readonly stopped?: string;
   readonly outcome?: string;

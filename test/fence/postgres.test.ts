@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { checkInTransaction, checkSql, isStale, PostgresFence, tableSql } from "@leasehold/fence/postgres";
 import { PostgresServer } from "../stores/servers/postgres.js";
-import { type Guarded, overtake, runFenceConformance } from "./conformance.js";
+import { Gate, type Guarded, overtake, runFenceConformance } from "./conformance.js";
 
 type Change = (client: pg.PoolClient) => Promise<unknown>;
 
@@ -77,15 +77,6 @@ test.each([
     expect(await read()).toBe("six");
   },
 );
-
-class Gate {
-  readonly opened: Promise<void>;
-  open: () => void = () => undefined;
-
-  constructor() {
-    this.opened = new Promise((resolve) => (this.open = resolve));
-  }
-}
 
 async function waitsForLock(pool: pg.Pool): Promise<void> {
   const waiting =

@@ -1,0 +1,90 @@
+import { stale } from "./errors.js";
+import type { Fence } from "./fence.js";
+import { checkToken } from "./token.js";
+
+/** What is used of a client of `@redis/client`, or of `redis`. */
+export interface RedisClient {
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+}
+
+/**
+ * For any other client: runs a script by `EVAL`. With ioredis `redis.eval(script, keys.length, ...keys,
+ * ...values)`.
+ */
+export type RedisEval = (script: string, keys: string[], values: string[]) => Promise<unknown>;
+
+/**
+ * The check and the write, in Lua: for a client of another language. `KEYS[1]` has the greatest token. The
+ * arguments are the token and the commands, before each the number of its words. It returns 1 and the
+ * replies, or 0 and the greatest token.
+ */
+// A number of Lua is a double: tokens are compared as text, by length first.
+export const writeScript = `local greatest = redis.call('GET', KEYS[1]) or '0'
+local token = ARGV[1]
+if not string.match(greatest, '^%d+$') then
+  return redis.error_reply('FENCE the key has something else than a token')
+end
+if #token < #greatest or (#token == #greatest and token < greatest) then return {0, greatest} end
+if token ~= greatest then redis.call('SET', KEYS[1], token) end
+local replies = {}
+local at = 2
+while at <= #ARGV do
+  local last = at + tonumber(ARGV[at])
+  replies[#replies + 1] = redis.call(unpack(ARGV, at + 1, last))
+  at = last + 1
+end
+return {1, replies}`;
+
+const readScript = "return redis.call('GET', KEYS[1]) or '0'";
+
+/**
+ * Keys in Redis: a write is a list of commands, which run in one script with the check. Nothing comes in
+ * between. They run in order, and one that fails stops the rest: what came before stays, as Redis undoes
+ * nothing.
+ *
+ * It holds as long as Redis keeps what it has acknowledged. A replica that takes over too early may have
+ * forgotten the last tokens together with their writes, and so may a restart without `appendfsync always`;
+ * a key that was evicted is forgotten (`maxmemory-policy` must not be `allkeys-…`).
+ */
+export class RedisFence implements Fence<readonly (readonly string[])[]> {
+  readonly #run: RedisEval;
+  readonly #key: string;
+
+  /**
+   * @param key where the greatest token is kept, without expiry. In a cluster it needs the hash tag of the
+   *   keys that are written
+   */
+  constructor(client: RedisClient | RedisEval, key: string) {
+    this.#run =
+      typeof client === "function"
+        ? client
+        : (script, keys, values) => client.eval(script, { keys, arguments: values });
+    this.#key = key;
+  }
+
+  /**
+   * @param commands such as `[["SET", "report", text], ["PUBLISH", "reports", "nightly"]]`
+   * @returns their replies
+   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; the client's error of a command that failed
+   */
+  async write(token: bigint, commands: readonly (readonly string[])[]): Promise<unknown[]> {
+    checkToken(token);
+    const words = commands.flatMap((command) => [String(command.length), ...command]);
+    const [isWritten, replies] = listOf(await this.#run(writeScript, [this.#key], [String(token), ...words]));
+    if (Number(isWritten) !== 1) throw stale(this.#key, token);
+    return listOf(replies);
+  }
+
+  async claim(token: bigint): Promise<void> {
+    await this.write(token, []);
+  }
+
+  async greatest(): Promise<bigint> {
+    return BigInt(String(await this.#run(readScript, [this.#key], [])));
+  }
+}
+
+function listOf(reply: unknown): unknown[] {
+  if (!Array.isArray(reply)) throw new TypeError(`Redis has replied ${String(reply)} and not a list`);
+  return reply;
+}
