@@ -1,5 +1,5 @@
 import type { HolderAction, HolderHint, Leases, ResourceHint } from "leasehold";
-import { LeaseholdError } from "leasehold/common";
+import { LeaseholdError, getOrInsert } from "leasehold/common";
 import type { Action } from "../rights/rights.js";
 import type {
   AcquireRequest,
@@ -176,6 +176,14 @@ function leaseRoutes(gateway: Gateway): Route[] {
 }
 
 function lookRoutes(leases: Leases): Route[] {
+  /** By prefix: all who ask at the same time share one list, which may be long. */
+  const lists = new Map<string, Promise<ResourceHint[]>>();
+  const listOf = (prefix: string): Promise<ResourceHint[]> =>
+    getOrInsert(lists, prefix, () =>
+      leases.list(prefix, { timeout }).finally(() => {
+        lists.delete(prefix);
+      }),
+    );
   return [
     {
       method: "GET",
@@ -199,7 +207,7 @@ function lookRoutes(leases: Leases): Route[] {
       codes: ["NO_QUORUM", "WATCH_TOO_WIDE"],
       answer: async ({ asker, query }) => {
         const after = textOf(query, "after", "");
-        const all = await leases.list(textOf(query, "prefix", ""), { timeout });
+        const all = await listOf(textOf(query, "prefix", ""));
         const seen = all.filter(({ resource }) => resource > after && asker.may("see", resource));
         seen.sort((left, right) => (left.resource < right.resource ? -1 : 1));
         const page = seen.slice(0, listMax);

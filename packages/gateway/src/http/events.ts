@@ -1,60 +1,130 @@
 import type { ServerResponse } from "node:http";
+import type { Charge } from "leasehold/common";
 import { plain } from "../api/routes.js";
 import type { Follower, NumberedChange } from "../watch/hub.js";
 
-/** A client that does not read is cut off when so much waits for it; it comes back with the last id. */
-const unreadBytesMax = 1024 * 1024;
+/** Written ahead of a client's reading. */
+const aheadBytesMax = 64 * 1024;
+/** A client that has not read for so long is cut off; it comes back with the last id. */
+const unreadMsMax = 30_000;
 /** So that either side notices when the connection is dead, and no proxy takes it for idle. */
 const beatMs = 10_000;
 
-/** The frames of changes: each is written once for all that watch. */
+/** The frames of changes: each is written down once for all that watch. */
 const frames = new WeakMap<NumberedChange, string>();
 
-/** Changes as server-sent events, for one client. */
+export interface StreamParts {
+  readonly response: ServerResponse;
+  readonly prefix: string;
+  readonly isExact: boolean;
+  maySee(resource: string): boolean;
+  /** Of the changes that wait for this client. */
+  readonly charge: Charge;
+}
+
+/**
+ * Changes as server-sent events, for one client. One that reads slowly is told the newest change of each
+ * name, and keeps nobody else waiting.
+ */
 export class EventStream implements Follower {
   readonly prefix: string;
   readonly isExact: boolean;
-  readonly #response: ServerResponse;
-  readonly #maySee: (resource: string) => boolean;
+  readonly #parts: StreamParts;
   readonly #beat: NodeJS.Timeout;
+  /** What is held, as far as it was not told yet, and the position behind it. */
+  #held: Iterator<NumberedChange> | undefined;
+  #position = "";
+  /** By name, in the order of their ids. */
+  #waiting = new Map<string, NumberedChange>();
+  #isFull = false;
+  #readMs = performance.now();
 
-  constructor(
-    response: ServerResponse,
-    prefix: string,
-    isExact: boolean,
-    maySee: (resource: string) => boolean,
-  ) {
-    this.prefix = prefix;
-    this.isExact = isExact;
-    this.#response = response;
-    this.#maySee = maySee;
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+    this.prefix = parts.prefix;
+    this.isExact = parts.isExact;
+    const { response, charge } = parts;
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
-    this.#beat = setInterval(() => this.#write(":\n\n"), beatMs);
-    response.once("close", () => clearInterval(this.#beat));
+    response.on("drain", () => {
+      this.#isFull = false;
+      this.#readMs = performance.now();
+      this.#flush();
+    });
+    this.#beat = setInterval(() => this.#look(), beatMs);
+    response.once("close", () => {
+      clearInterval(this.#beat);
+      charge.end();
+    });
   }
 
-  reset(): void {
+  reset(held: Iterable<NumberedChange>, position: string): void {
+    this.#forget();
     this.#write("event: reset\ndata: {}\n\n");
+    this.#held = held[Symbol.iterator]();
+    this.#position = position;
+    this.#flush();
   }
 
   tell(numbered: NumberedChange): void {
-    if (this.#maySee(numbered.change.resource)) this.#write(frameOf(numbered));
+    const { resource } = numbered.change;
+    if (!this.#parts.maySee(resource)) return;
+    if (!this.#isFull && this.#held === undefined) {
+      this.#write(frameOf(numbered));
+      return;
+    }
+    // The newest goes to the end: the order is that of the ids.
+    if (this.#waiting.delete(resource) || this.#parts.charge.tryAdd(1)) this.#waiting.set(resource, numbered);
+    else this.#parts.response.destroy();
+  }
+
+  #flush(): void {
+    while (this.#held !== undefined && !this.#isFull) {
+      const next = this.#held.next();
+      if (next.done === true) {
+        this.#held = undefined;
+        // The changes above have no id, as they come in no order: here the client is up to date.
+        this.#write(`id: ${this.#position}\n\n`);
+      } else if (this.#parts.maySee(next.value.change.resource)) this.#write(bodyOf(next.value));
+    }
+    if (this.#held !== undefined) return;
+    for (const [resource, numbered] of this.#waiting) {
+      if (this.#isFull) return;
+      this.#waiting.delete(resource);
+      this.#parts.charge.tryAdd(-1);
+      this.#write(frameOf(numbered));
+    }
+  }
+
+  #forget(): void {
+    this.#parts.charge.tryAdd(-this.#waiting.size);
+    this.#waiting = new Map();
+  }
+
+  #look(): void {
+    if (this.#isFull && performance.now() - this.#readMs > unreadMsMax) this.#parts.response.destroy();
+    else if (!this.#isFull) this.#write(":\n\n");
   }
 
   #write(text: string): void {
-    if (this.#response.destroyed) return;
-    this.#response.write(text);
-    if (this.#response.writableLength > unreadBytesMax) this.#response.destroy();
+    const { response } = this.#parts;
+    if (response.destroyed) return;
+    const wasDrained = response.write(text);
+    // `drain` comes only after `write` has said so.
+    if (wasDrained || response.writableLength < aheadBytesMax) return;
+    if (!this.#isFull) this.#readMs = performance.now();
+    this.#isFull = true;
   }
 }
 
 function frameOf(numbered: NumberedChange): string {
   const known = frames.get(numbered);
   if (known !== undefined) return known;
-  const { id, change } = numbered;
-  const { state, ...more } = change;
-  const frame = `id: ${id}\nevent: ${state}\ndata: ${JSON.stringify(plain({ state, ...more }))}\n\n`;
+  const frame = `id: ${numbered.id}\n${bodyOf(numbered)}`;
   frames.set(numbered, frame);
   return frame;
+}
+
+function bodyOf({ change: { state, ...more } }: NumberedChange): string {
+  return `event: ${state}\ndata: ${JSON.stringify(plain({ state, ...more }))}\n\n`;
 }

@@ -1,12 +1,14 @@
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { request as requestTls } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Leases, open } from "leasehold";
 import { afterEach, expect, it } from "vitest";
+import { Authority } from "../../../../test/support/pki.js";
 import { type GatewayOptions, type RunningGateway, startGateway } from "../index.js";
 import type { GrantAnswer, LeaseAnswer, SessionAnswer } from "../sessions/answers.js";
 import { hashOf } from "./admission.js";
@@ -278,6 +280,8 @@ it("what is no request of the API is refused, and harms nothing", async () => {
     const { status: seen, body } = await reply;
     expect([what, seen, body["code"]]).toEqual([what, status, code]);
   }
+  const deep = `{"resource":"deep","data":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  expect((await ask(url, "POST", "/v1/leases", deep)).status).toBeGreaterThanOrEqual(400);
   expect(gateway.status()).toEqual({ sessions: 0, watches: 0, leases: 0 });
   // What looks like a path is a name like any other.
   expect((await acquire(url, { resource: "../a" })).status).toBe(200);
@@ -372,6 +376,35 @@ it("users may do what their rights allow, and have no part in others' sessions",
   expect((await ask<LeaseAnswer>(url, "GET", lease, undefined, as("ci-token"))).body.releaseRequested).toBe(
     true,
   );
+});
+
+it("a certificate proves its user, and another authority's nobody", async () => {
+  const [authority, stranger] = [new Authority(), new Authority()];
+  ends.push(
+    () => authority.remove(),
+    () => stranger.remove(),
+  );
+  const server = authority.issue(["subjectAltName = IP:127.0.0.1"]);
+  const [client, wrong] = [authority.issue([]), stranger.issue([])];
+  const file = join(authority.folder, "users");
+  // Authorities name what they issue `c1`, `c2` and so on.
+  writeFileSync(file, "c2 certificate hold:ci/\n");
+  const { gateway } = await gatewayOf({
+    usersFile: file,
+    tls: { cert: server.cert, key: server.key, clientCa: server.ca },
+  });
+  const status = async (files?: { cert: string; key: string }): Promise<number> => {
+    const pems = files && { cert: readFileSync(files.cert), key: readFileSync(files.key) };
+    const ca = readFileSync(server.ca);
+    const sent = requestTls(`${gateway.url}/v1/holder?resource=ci/a`, { ca, ...pems, agent: false }).end();
+    const [answer] = (await once(sent, "response")) as [{ statusCode: number; resume(): void }];
+    answer.resume();
+    return answer.statusCode;
+  };
+  expect([await status(client), await status(), await status(wrong)]).toEqual([200, 401, 401]);
+  // The stranger's has the name, too.
+  expect(await status(stranger.issue([]))).toBe(401);
+  await expect(fetch(gateway.url.replace("https", "http"))).rejects.toThrow("fetch failed");
 });
 
 it("a gateway that other machines can reach needs users and TLS, or is told to do without", async () => {

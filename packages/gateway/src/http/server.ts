@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import type { Leases } from "leasehold";
-import { LeaseholdError, parseDuration } from "leasehold/common";
+import { Charge, LeaseholdError, Room, parseDuration } from "leasehold/common";
 import { type Address, certificateTls, formatAddress } from "leasehold/runtime";
 import { openApiOf } from "../api/openapi.js";
 import { HttpRefusal, problemOf } from "../api/problem.js";
@@ -23,16 +23,20 @@ import { refuseOtherSites, userOf } from "./admission.js";
 import { jsonOf } from "./body.js";
 import { EventStream } from "./events.js";
 import { RouteTable } from "./route-table.js";
+import { SharedAnswer } from "./shared-answer.js";
 
 /** The bounds of the port. */
 export const connectionsMax = 25_000;
 export const streamsMax = 20_000;
+const waitingMax = 1_000_000;
 /** A client that sends its headers or its body more slowly is cut off. */
-const headersMs = 10_000;
+const headersMs = 5_000;
 const bodyMs = 30_000;
 /** Longer than clients pause between two renewals, and than balancers keep an idle connection. */
 const keepAliveMs = 90_000;
 const pollSecondsMax = 300;
+/** Anybody may ask whether the gateway is ready, and the ground is not asked more often. */
+const readinessMs = 1_000;
 const keyForm = /^[!-~]{1,255}$/;
 
 export interface HttpParts {
@@ -53,6 +57,11 @@ export class HttpServer {
   readonly #openApi: string;
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
+  // A room gives one client half of what it has.
+  readonly #streamRoom = new Room(2 * streamsMax, tooMany("watches"));
+  /** Changes that wait for clients which read slowly. */
+  readonly #waitingRoom = new Room(2 * waitingMax, tooMany("changes"));
+  readonly #readiness = new SharedAnswer(() => this.#askGround(), readinessMs);
   #isStopping = false;
 
   constructor(parts: HttpParts) {
@@ -65,7 +74,7 @@ export class HttpServer {
       requestTimeout: headersMs + bodyMs,
       maxHeaderSize: 16_384,
       keepAliveTimeout: keepAliveMs,
-      connectionsCheckingInterval: 2_000,
+      connectionsCheckingInterval: 1_000,
     };
     const listener: RequestListener = (request, response) => {
       this.#answer(request, response).catch((error: unknown) => this.#failed(request, response, error));
@@ -187,12 +196,16 @@ export class HttpServer {
     const resource = query.get("resource");
     const prefix = resource ?? query.get("prefix") ?? "";
     if (prefix.length > 512) throw new HttpRefusal(400, "the name is longer than 512 characters");
-    if (this.#streams.size >= streamsMax)
-      throw new LeaseholdError("RESOURCES_FULL", `${streamsMax} watches are open already`);
+    this.#streamRoom.take(user.name, 1);
+    response.once("close", () => this.#streamRoom.release(user.name, 1));
     const last = request.headers["last-event-id"];
-    const stream = new EventStream(response, prefix, resource !== null, (name) =>
-      user.rights.may("see", name),
-    );
+    const stream = new EventStream({
+      response,
+      prefix,
+      isExact: resource !== null,
+      maySee: (name) => user.rights.may("see", name),
+      charge: new Charge(this.#waitingRoom, user.name),
+    });
     this.#streams.add(response);
     const end = this.#parts.hub.follow(stream, typeof last === "string" ? last : undefined);
     response.once("close", () => {
@@ -201,15 +214,15 @@ export class HttpServer {
     });
   }
 
-  async #ready(response: ServerResponse): Promise<void> {
+  async #askGround(): Promise<string> {
     const { state } = await this.#parts.leases.holder("leasehold/gateway/readiness", { timeout: "2s" });
-    const why = this.#isStopping
-      ? "stopping"
-      : state === "unknown"
-        ? "the ground does not answer"
-        : undefined;
-    response.statusCode = why === undefined ? 200 : 503;
-    sendText(response, `${why ?? "ok"}\n`);
+    return state === "unknown" ? "the ground does not answer" : "ok";
+  }
+
+  async #ready(response: ServerResponse): Promise<void> {
+    const why = this.#isStopping ? "stopping" : await this.#readiness.get();
+    response.statusCode = why === "ok" ? 200 : 503;
+    sendText(response, `${why}\n`);
   }
 
   #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -233,6 +246,12 @@ export class HttpServer {
     response.end(JSON.stringify(problem));
   }
 }
+
+const tooMany = (what: string) => () =>
+  new LeaseholdError(
+    "RESOURCES_FULL",
+    `the gateway has too many ${what}, or this user has more than a share`,
+  );
 
 /** RFC 7240: how long the client wants to wait for the answer. */
 function pollOf(prefer: string | string[] | undefined): number | undefined {

@@ -12,7 +12,10 @@ async function hubOf(epoch = "ab-cd-ef") {
     const follower: Follower = {
       prefix,
       isExact,
-      reset: () => void seen.push("reset"),
+      reset: (held) => {
+        seen.push("reset");
+        for (const { change } of held) seen.push(`${change.state} ${change.resource}`);
+      },
       tell: ({ id, change }) => {
         seen.push(`${change.state} ${change.resource}`);
         ids.push(id);

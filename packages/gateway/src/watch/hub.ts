@@ -15,8 +15,11 @@ export interface Follower {
   /** Names that begin so; with `isExact` the name itself. */
   readonly prefix: string;
   readonly isExact: boolean;
-  /** What was told before may be wrong: all that is held now comes next. */
-  reset(): void;
+  /**
+   * What was told before may be wrong. All that is held comes next, as far as it is known, and after it the
+   * changes behind this position.
+   */
+  reset(held: Iterable<NumberedChange>, position: string): void;
   tell(numbered: NumberedChange): void;
 }
 
@@ -30,7 +33,7 @@ export class WatchHub {
   readonly #timers: Timers;
   readonly #newId: () => string;
   readonly #followers = new Map<string, Set<Follower>>();
-  readonly #held = new Map<string, NumberedChange>();
+  #held = new Map<string, NumberedChange>();
   #kept: NumberedChange[] = [];
   /** Of the ids of changes: they are another watch's when it has begun anew. */
   #epoch = "";
@@ -55,7 +58,7 @@ export class WatchHub {
     this.#count += 1;
     if (this.#watch === undefined) this.#begin();
     const missed = lastId === undefined ? undefined : this.#after(lastId);
-    if (missed === undefined) this.#tellAll(follower);
+    if (missed === undefined) this.#reset(follower);
     else for (const numbered of missed) if (concerns(follower, numbered)) follower.tell(numbered);
     let isOver = false;
     return () => {
@@ -79,7 +82,7 @@ export class WatchHub {
     const watch = new AbortController();
     this.#watch = watch;
     this.#epoch = this.#newId().slice(0, 8);
-    this.#held.clear();
+    this.#held = new Map();
     this.#kept = [];
     this.#made = 0;
     this.#read(watch.signal).catch(() => this.#again(watch));
@@ -95,13 +98,13 @@ export class WatchHub {
     this.#retry = this.#timers.after(retryMs, () => {
       if (this.#watch !== watch) return;
       this.#begin();
-      for (const same of this.#followers.values()) for (const follower of same) follower.reset();
+      for (const same of this.#followers.values()) for (const follower of same) this.#reset(follower);
     });
   }
 
   #take(change: Change): void {
     this.#made += 1;
-    const numbered = { id: `${this.#epoch}-${this.#made}`, change };
+    const numbered = { id: this.#position(), change };
     if (change.state === "held") this.#held.set(change.resource, numbered);
     else this.#held.delete(change.resource);
     this.#kept.push(numbered);
@@ -116,9 +119,12 @@ export class WatchHub {
     }
   }
 
-  #tellAll(follower: Follower): void {
-    follower.reset();
-    for (const numbered of this.#held.values()) if (concerns(follower, numbered)) follower.tell(numbered);
+  #reset(follower: Follower): void {
+    follower.reset(heldOf(this.#held, follower), this.#position());
+  }
+
+  #position(): string {
+    return `${this.#epoch}-${this.#made}`;
   }
 
   /** The changes after this one; `undefined` when they are no longer known. */
@@ -132,6 +138,14 @@ export class WatchHub {
       return undefined;
     return this.#kept.slice(last - first);
   }
+}
+
+/** Read as fast as its follower takes it: what changes meanwhile is found as it is then, or not at all. */
+function* heldOf(
+  held: ReadonlyMap<string, NumberedChange>,
+  follower: Follower,
+): Generator<NumberedChange, undefined> {
+  for (const numbered of held.values()) if (concerns(follower, numbered)) yield numbered;
 }
 
 function concerns({ prefix, isExact }: Follower, { change: { resource } }: NumberedChange): boolean {
