@@ -33,15 +33,18 @@ const configCodes: Readonly<Record<ConfigCode, string>> = {
   CONFIG_VARIABLE: "warning: no setting has this variable, but one has a similar name",
 };
 
+/** The command has others below it, which do not take its settings. */
+const actsItself = (command: Command): boolean => command.name() === "gateway";
+
 /** The commands that take each setting; those that all take are of the program. */
 async function takers(): Promise<Map<SettingKey, string[]>> {
   const program = await buildProgram(() => undefined);
   const found = new Map<SettingKey, string[]>();
   const visit = (command: Command): void => {
     command.commands.forEach(visit);
-    if (command.commands.length > 0) return;
+    if (command.commands.length > 0 && !actsItself(command)) return;
     for (const { at, option } of settingsOfCommand(command)) {
-      if (!hasUse(command, option)) continue;
+      if (!hasUse(command, option) || (at !== command && actsItself(at))) continue;
       const taker = at === program ? "every command that has a use for it" : commandPath(command);
       const before = found.get(option.key) ?? [];
       if (!before.includes(taker)) found.set(option.key, [...before, taker]);
