@@ -71,7 +71,7 @@ function pruneDeclarations(compiled) {
 
 /** What is published of the root, with which package: npm packs what lies in a package's folder, and follows no links. */
 const alsoPublished = packages.flatMap((name) =>
-  (name === "leasehold" ? ["LICENSE", "README.md", "CHANGELOG.md", "examples"] : ["LICENSE"]).map((path) => ({
+  (name === "leasehold" ? ["LICENSE", "README.md", "examples"] : ["LICENSE"]).map((path) => ({
     from: join(root, path),
     to: join(root, "packages", name, path),
   })),

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const list = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
   const tracked = execFileSync("git", list, { cwd: root, encoding: "utf8" }).split("\0");
   const built = readdirSync(join(root, "packages")).flatMap((name) =>
-    ["dist", "LICENSE", "README.md", "CHANGELOG.md", "examples"].map((path) => `packages/${name}/${path}`),
+    ["dist", "LICENSE", "README.md", "examples"].map((path) => `packages/${name}/${path}`),
   );
   for (const path of [...tracked, ...built]) {
     if (path === "" || !existsSync(join(root, path))) continue;

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -102,5 +102,21 @@ test("a message that cannot be sent does not end the server", async () => {
   detail = "";
   await says("READY=1");
   expect(messages().join("\n")).not.toContain("argument");
+  manager.stopping();
+});
+
+test("what could not be sent is sent later", async () => {
+  const { says, env } = await listen("late");
+  const flag = join(directory, "works");
+  const folder = join(directory, "bin");
+  mkdirSync(folder);
+  const script = `#!/bin/sh\n[ -e ${flag} ] && exec /usr/bin/systemd-notify "$@"\nexit 1\n`;
+  writeFileSync(join(folder, "systemd-notify"), script, { mode: 0o755 });
+  const health = { checks: () => [{ name: "x", isPassed: true, detail: "" }] };
+  const manager = notifySystemd(health, { ...env, PATH: `${folder}:${env["PATH"]}` });
+  await sleep(1_200);
+  writeFileSync(flag, "");
+  await says("READY=1");
+  await says("STATUS=ready");
   manager.stopping();
 });

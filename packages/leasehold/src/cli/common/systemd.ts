@@ -86,9 +86,7 @@ class Notifier implements ServiceManager {
   }
 
   reloaded(): void {
-    // systemd has to read both, one after the other.
-    if (this.#pending.has("RELOADING")) this.#isReloaded = true;
-    else this.#send({ READY: "1" });
+    this.#send({ READY: "1" });
   }
 
   stopping(): void {
@@ -109,7 +107,7 @@ class Notifier implements ServiceManager {
       this.#send({ READY: "1" });
     }
     const now = performance.now();
-    if (now - this.#signedAt < this.#signMs || this.#health.isAlive?.() === false) return;
+    if (now - this.#signedAt < this.#signMs || this.#health.isAlive?.() === false) return this.#flush();
     this.#signedAt = now;
     // systemd runs no watchdog before READY. A start that waits for others takes as long as the server lives.
     const micros = Math.ceil(this.#signMs * signsPerTimeout * 1_000);
@@ -117,26 +115,40 @@ class Notifier implements ServiceManager {
   }
 
   #send(fields: Readonly<Record<string, string>>): void {
-    for (const [name, value] of Object.entries(fields)) this.#pending.set(name, value);
-    if (fields["RELOADING"] !== undefined) {
+    this.#add(Object.entries(fields));
+    this.#flush();
+  }
+
+  #add(fields: Iterable<readonly [string, string]>): void {
+    for (const [name, value] of fields) {
+      if (name === "READY" && this.#pending.has("RELOADING")) {
+        // systemd has to read both, one after the other.
+        this.#isReloaded = true;
+        continue;
+      }
+      this.#pending.set(name, value);
+      if (name !== "RELOADING") continue;
       this.#pending.delete("READY");
       this.#isReloaded = false;
     }
-    this.#flush();
   }
 
   /** One process at a time: what comes meanwhile is gathered into the next message. */
   #flush(): void {
     if (this.#isSending || this.#isStopping || this.#pending.size === 0) return;
-    const words = [...this.#pending].map(([name, value]) => `${name}=${value}`);
-    this.#pending.clear();
-    if (this.#isReloaded) this.#pending.set("READY", "1");
+    const sent = this.#pending;
+    this.#pending = new Map(this.#isReloaded ? [["READY", "1"]] : []);
     this.#isReloaded = false;
     this.#isSending = true;
+    const words = [...sent].map(([name, value]) => `${name}=${value}`);
     this.#notify(words, (error) => {
       this.#isSending = false;
-      if (error !== null) this.#warn(error);
-      this.#flush();
+      if (error === null) return this.#flush();
+      this.#warn(error);
+      // A lost READY would end the start. The next look sends it again.
+      const newer = this.#pending;
+      this.#pending = sent;
+      this.#add(newer);
     });
   }
 
