@@ -1,5 +1,5 @@
 // `npm run release -- version 0.2.0`: sets the version of all packages, of what they ask of each other, of the lock file
-// and of the changelog.
+// and of the changelog, and that of Python's client.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packages } from "../build.mjs";
@@ -18,6 +18,11 @@ export function setVersion(version) {
     for (const name of ["", ...packages.map((each) => `packages/${each}`)])
       setIn(lock.packages[name], version, names);
   });
+  const python = read("clients/python/pyproject.toml");
+  writeFileSync(
+    join(root, "clients/python/pyproject.toml"),
+    python.replace(/^version = ".*"$/m, `version = "${version}"`),
+  );
   const heading = `## ${version} (${new Date().toISOString().slice(0, 10)})`;
   const changelog = read("CHANGELOG.md");
   const open = new RegExp(`^## (?:Unreleased|${version.replaceAll(".", "\\.")}\\b.*)$`, "m");

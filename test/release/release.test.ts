@@ -124,6 +124,7 @@ describe("a release", () => {
     git("commit", "-q", "--all", "-m", "version");
     const changed = git("show", "--format=", "HEAD", "--", "package-lock.json");
     expect(changed.match(/^\+ /gm)).toHaveLength(changed.match(/^- /gm)!.length);
+    expect(read("clients/python/pyproject.toml")).toContain(`version = "${version}"`);
     expect(read("CHANGELOG.md")).toMatch(/^## 9\.8\.7-rc\.1 \(\d{4}-\d\d-\d\d\)\n\n- News\.$/m);
   });
 

@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { type Leases, open } from "leasehold";
 import { afterEach, expect, it } from "vitest";
 import { Authority } from "../../../../test/support/pki.js";
@@ -432,6 +433,9 @@ it("the description names each path, and all forms that it refers to", async () 
   const refs = [...JSON.stringify(body).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
   expect(refs.length).toBeGreaterThan(20);
   expect(Object.keys(body.components.schemas)).toEqual(expect.arrayContaining(refs));
+  const validator = new Validator();
+  expect(await validator.validate(body)).toEqual({ valid: true });
+  expect(validator.version).toBe("3.1");
 });
 
 interface Event {

@@ -113,7 +113,7 @@ test("what could not be sent is sent later", async () => {
   const script = `#!/bin/sh\n[ -e ${flag} ] && exec /usr/bin/systemd-notify "$@"\nexit 1\n`;
   writeFileSync(join(folder, "systemd-notify"), script, { mode: 0o755 });
   const health = { checks: () => [{ name: "x", isPassed: true, detail: "" }] };
-  const manager = notifySystemd(health, { ...env, PATH: `${folder}:${env["PATH"]}` });
+  const manager = notifySystemd(health, { ...env, PATH: `${folder}:${process.env["PATH"]}` });
   await sleep(1_200);
   writeFileSync(flag, "");
   await says("READY=1");
