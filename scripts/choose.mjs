@@ -106,6 +106,7 @@ const families = {
     storage: measured("storage", "leases on stores", [storePackages], collected),
     files: measured("files", "replicated files"),
     cells: measured("cells", "many members, in cells; [cost]"),
+    gateway: measured("gateway", "sessions, watches and acquisitions at a gateway; [SESSIONS] [WATCHES]"),
     waiting: measured("waiting", "many that wait for one resource"),
     listing: measured("listing", "lists of many leases", [], collected),
     size: measured("size", "what a held lease costs, for `leasehold size`; root"),
