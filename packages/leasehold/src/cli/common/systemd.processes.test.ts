@@ -106,7 +106,7 @@ test("a message that cannot be sent does not end the server", async () => {
 });
 
 test("what could not be sent is sent later", async () => {
-  const { says, env } = await listen("late");
+  const { messages, says, env } = await listen("late");
   const flag = join(directory, "works");
   const folder = join(directory, "bin");
   mkdirSync(folder);
@@ -115,6 +115,7 @@ test("what could not be sent is sent later", async () => {
   const health = { checks: () => [{ name: "x", isPassed: true, detail: "" }] };
   const manager = notifySystemd(health, { ...env, PATH: `${folder}:${process.env["PATH"]}` });
   await sleep(1_200);
+  expect(messages()).toEqual([]);
   writeFileSync(flag, "");
   await says("READY=1");
   await says("STATUS=ready");
