@@ -23,6 +23,8 @@ const cache = join(root, "node_modules", ".cache", "leasehold-releases");
  * than the choice of a protocol version by participants.
  */
 export const formerRelease = "8fe1a65a";
+/** The formats of files changed on 27 November: from this commit on they are those of today. */
+export const formerFiles = "7443770f";
 export const releaseMsMax = 600_000;
 
 export function hasHistory(...commits: readonly string[]): boolean {
