@@ -22,7 +22,11 @@ import { Registry } from "./registry.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const version = "9.8.7-rc.1";
-const names = ["leasehold", "@leasehold/core", "@leasehold/files", "@leasehold/sim"];
+/** In the order in which they are published. */
+const names = [
+  "leasehold",
+  ...["console", "core", "fence", "files", "gateway", "sim"].map((name) => `@leasehold/${name}`),
+];
 const fileOf = (name: string, end: string) => `${name.replace("@", "").replace("/", "-")}-${version}.${end}`;
 
 let folder: string;
@@ -187,10 +191,8 @@ describe("a release", () => {
     expect([code, output.match(/^.* (?:is|was) published.*$/gm)]).toEqual([
       0,
       [
-        `leasehold@${version} was published before`,
-        `@leasehold/core@${version} was published before`,
-        `@leasehold/files@${version} is published`,
-        `@leasehold/sim@${version} is published`,
+        ...names.slice(0, 4).map((name) => `${name}@${version} was published before`),
+        ...names.slice(4).map((name) => `${name}@${version} is published`),
       ],
     ]);
     expect(registry.published.map(({ name }) => name)).toEqual(names);
