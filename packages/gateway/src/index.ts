@@ -10,6 +10,7 @@ import {
   realWorld,
   silent,
   textOf,
+  watchCertificate,
   watchMs,
 } from "leasehold/runtime";
 import { HttpServer } from "./http/server.js";
@@ -72,20 +73,21 @@ export async function startGateway(leases: Leases, options: GatewayOptions): Pro
   const gateway = new Gateway(leases, { ...world, newId });
   const hub = new WatchHub(leases, world.timers, newId);
   const users = usersFile === undefined ? undefined : await watchUsers(usersFile, logger);
-  const pems = tls === undefined ? undefined : await watchPems(tls, logger);
+  const certificate =
+    tls && (await watchCertificate({ cert: tls.cert, key: tls.key, ca: tls.clientCa }, logger));
   const server = new HttpServer({
     leases,
     gateway,
     hub,
     users: () => users?.current,
-    ...(pems !== undefined && { tls: pems.current }),
+    ...(certificate !== undefined && { tls: certificate.pems }),
     log,
     nowMs: () => world.clock.monotonicMs(),
   });
-  if (pems !== undefined) pems.changed = (current) => server.setTls(current);
+  if (certificate !== undefined) certificate.changed = (pems) => server.setTls(pems);
   const end = (): void => {
     users?.close();
-    pems?.close();
+    certificate?.close();
     hub.close();
   };
   try {
@@ -121,37 +123,4 @@ interface Watched<T> {
 function watchUsers(file: string, logger: Logger): Promise<Watched<Users>> {
   const read = async (): Promise<Users> => parseUsers(await textOf(file));
   return FileWatch.start({ paths: [file], read, world: realWorld(), logger, everyMs: watchMs });
-}
-
-interface Pems {
-  readonly cert: string;
-  readonly key: string;
-  readonly ca?: string;
-}
-
-async function watchPems(
-  { cert, key, clientCa }: NonNullable<GatewayOptions["tls"]>,
-  logger: Logger,
-): Promise<Watched<Pems> & { changed: (pems: Pems) => void }> {
-  const shown = { changed: (_pems: Pems) => undefined as void };
-  const read = async (): Promise<Pems> => {
-    const { createSecureContext } = await import("node:tls");
-    const [certText, keyText, ca] = await Promise.all([
-      textOf(cert),
-      textOf(key),
-      clientCa === undefined ? undefined : textOf(clientCa),
-    ]);
-    const pems = { cert: certText, key: keyText, ...(ca !== undefined && { ca }) };
-    try {
-      createSecureContext(pems);
-    } catch (cause) {
-      const why = `${cert} is no certificate with its key: ${(cause as Error).message}`;
-      throw new LeaseholdError("INVALID_CONFIG", why, { cause });
-    }
-    shown.changed(pems);
-    return pems;
-  };
-  const paths = [cert, key, ...(clientCa === undefined ? [] : [clientCa])];
-  const watch = await FileWatch.start({ paths, read, world: realWorld(), logger, everyMs: watchMs });
-  return Object.assign(shown, { current: watch.current, close: () => watch.close() });
 }

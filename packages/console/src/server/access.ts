@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { foreignRequest } from "leasehold/runtime";
 
 export interface Access {
   /** The names by which a browser may call this server, without the port. */
@@ -14,27 +15,20 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * Whether a request is refused. A page of another site may make the browser send requests here, by a name of
- * its own that leads to this address (DNS rebinding) or with this server's name: the first is seen by `Host`,
- * the second by `Origin` and `Sec-Fetch-Site`, which no page can set.
- */
+/** Whether a request is refused, and why. */
 export function refusal(
   headers: IncomingHttpHeaders,
   { hosts, password }: Access,
   isChange: boolean,
 ): Refusal | undefined {
-  const { host = "", origin } = headers;
-  if (!hosts.has(nameOf(host)))
+  const { host = "" } = headers;
+  const foreign = foreignRequest(headers, (name) => hosts.has(nameOf(name)));
+  if (foreign === "host")
     return {
       status: 421,
       text: `this server is not called ${JSON.stringify(host.slice(0, 80))}: see --host-name\n`,
     };
-  const site = headers["sec-fetch-site"];
-  if (site === "cross-site" || site === "same-site")
-    return { status: 403, text: "the request is another site's\n" };
-  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`)
-    return { status: 403, text: "the request is another site's\n" };
+  if (foreign === "site") return { status: 403, text: "the request is another site's\n" };
   if (isChange && headers["content-type"] !== "application/json")
     return { status: 415, text: "the body must be application/json\n" };
   if (password === undefined || isPassword(headers.authorization, password)) return undefined;

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { MemoryFiles } from "../../../../test/support/memory-files.js";
 import { Authority } from "../../../../test/support/pki.js";
 import { MemoryCluster } from "leasehold/inner/testing/index.js";
-import { watchCertificate } from "./certificate.js";
+import { silent, watchCertificate } from "leasehold/runtime";
 import { serveWebdav } from "./server.js";
 
 const authority = new Authority();
@@ -61,7 +61,7 @@ test("a certificate that changes on disk is used for later clients, and a broken
 });
 
 test("a certificate and the key of another are refused", async () => {
-  const watching = watchCertificate({ cert: old.cert, key: next.key }, {});
+  const watching = watchCertificate({ cert: old.cert, key: next.key }, silent);
   await expect(watching).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });
 

@@ -8,9 +8,16 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
-import { formatAddress, isLoopback, type Logger } from "leasehold/runtime";
+import {
+  type Logger,
+  foreignRequest,
+  formatAddress,
+  isLoopback,
+  isLoopbackHost,
+  silent,
+  watchCertificate,
+} from "leasehold/runtime";
 import type { RequestObserver } from "../types.js";
-import { watchCertificate } from "./certificate.js";
 import { followMethod, wantsEvents } from "./follow.js";
 import { Refusal } from "./refusal.js";
 
@@ -81,7 +88,8 @@ export async function listen(
     );
   // A long upload is no fault; a silent client is.
   const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
-  const certificate = tls && (await watchCertificate(tls, options));
+  const { fault = () => undefined, logger = { ...silent, warn: fault } } = options;
+  const certificate = tls && (await watchCertificate(tls, logger));
   const server: Server =
     certificate === undefined
       ? createServer(limits, listener)
@@ -148,17 +156,15 @@ function schemeOf({ tls }: ListenOptions): "http" | "https" {
 }
 
 /**
- * Protects a server without users against DNS rebinding: a page in a browser of this machine could send
- * requests by a host name that resolves to loopback, so only our own names are accepted.
+ * Protects a server without users against pages in a browser of this machine: only our own names are
+ * accepted.
  *
  * @throws Refusal 403
  */
 export function checkHost({ headers }: IncomingMessage, options: ListenOptions): void {
-  if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(headers.host ?? ""))
-    throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
-  // A page of another site can send requests to loopback, but its browser adds the origin.
-  if (headers.origin !== undefined && headers.origin !== `${schemeOf(options)}://${headers.host}`)
-    throw new Refusal(403, "pages of other sites are not served");
+  const foreign = foreignRequest(headers, isLoopbackHost, [schemeOf(options)]);
+  if (foreign === "host") throw new Refusal(403, "the only names of this server are localhost and 127.0.0.1");
+  if (foreign === "site") throw new Refusal(403, "pages of other sites are not served");
 }
 
 /** The client of a request. */

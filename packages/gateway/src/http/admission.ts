@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { TLSSocket } from "node:tls";
 import { LeaseholdError } from "leasehold/common";
+import { foreignRequest, isLoopbackHost } from "leasehold/runtime";
 import { HttpRefusal } from "../api/problem.js";
 import { everything } from "../rights/rights.js";
 import type { User, Users } from "../rights/users.js";
 
-/** Who asks where there are no users. */
+/** The one user of a gateway without users. */
 const anybody: User = { name: "", rights: everything };
 
 /**
@@ -33,22 +34,15 @@ export function userOf({ headers, socket }: IncomingMessage, users: Users | unde
 
 export const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-const loopbackName = /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i;
-
 /**
- * Refuses what a page of another site makes a browser send. Such a page cannot set these headers. It could
- * send by a name of its own that leads here (DNS rebinding), so a gateway without users answers to the names
- * of loopback alone.
+ * Refuses what pages of other sites make a browser send. A gateway without users answers to the names of
+ * loopback alone.
  *
  * @throws HttpRefusal
  */
-export function refuseOtherSites({ headers }: IncomingMessage, users: Users | undefined): void {
-  const { host = "", origin } = headers;
-  const site = headers["sec-fetch-site"];
-  if (site === "cross-site" || site === "same-site")
-    throw new HttpRefusal(403, "the request is another site's");
-  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`)
-    throw new HttpRefusal(403, "the request is another site's");
-  if (users === undefined && !loopbackName.test(host))
+export function refuseForeign({ headers }: IncomingMessage, users: Users | undefined): void {
+  const foreign = foreignRequest(headers, (host) => users !== undefined || isLoopbackHost(host));
+  if (foreign === "host")
     throw new HttpRefusal(421, "a gateway without users is called localhost or 127.0.0.1");
+  if (foreign === "site") throw new HttpRefusal(403, "the request is another site's");
 }

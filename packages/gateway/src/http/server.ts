@@ -6,12 +6,11 @@ import {
   type ServerResponse,
   createServer,
 } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { Server as TlsServer, createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { SecureContextOptions } from "node:tls";
 import type { Leases } from "leasehold";
 import { Charge, LeaseholdError, Room, parseDuration } from "leasehold/common";
-import { type Address, certificateTls, formatAddress } from "leasehold/runtime";
+import { type Address, type ServedPems, certificateTls, formatAddress } from "leasehold/runtime";
 import { openApiOf } from "../api/openapi.js";
 import { HttpRefusal, problemOf } from "../api/problem.js";
 import { type Answer, type Asker, type Route, routesOf } from "../api/routes.js";
@@ -19,15 +18,15 @@ import type { GatewayLog } from "../logs/log-events.js";
 import type { User, Users } from "../rights/users.js";
 import type { Gateway } from "../sessions/gateway.js";
 import type { WatchHub } from "../watch/hub.js";
-import { refuseOtherSites, userOf } from "./admission.js";
+import { refuseForeign, userOf } from "./admission.js";
 import { jsonOf } from "./body.js";
 import { EventStream } from "./events.js";
 import { RouteTable } from "./route-table.js";
 import { SharedAnswer } from "./shared-answer.js";
 
-/** The bounds of the port. */
+/** The bounds of the port. One user has at most as many watches as are free, and of waiting changes, too. */
 export const connectionsMax = 25_000;
-export const streamsMax = 20_000;
+export const streamsMax = 24_000;
 const waitingMax = 1_000_000;
 /** A client that sends its headers or its body more slowly is cut off. */
 const headersMs = 5_000;
@@ -43,9 +42,9 @@ export interface HttpParts {
   readonly leases: Leases;
   readonly gateway: Gateway;
   readonly hub: WatchHub;
-  /** Those of now; absent: there are no users. */
+  /** The present users; absent where there are none. */
   readonly users: () => Users | undefined;
-  readonly tls?: SecureContextOptions & { readonly ca?: string | undefined };
+  readonly tls?: ServedPems;
   readonly log: GatewayLog;
   readonly nowMs: () => number;
 }
@@ -57,10 +56,9 @@ export class HttpServer {
   readonly #openApi: string;
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
-  // A room gives one client half of what it has.
-  readonly #streamRoom = new Room(2 * streamsMax, tooMany("watches"));
+  readonly #streamRoom = new Room(streamsMax, tooMany("watches"));
   /** Changes that wait for clients which read slowly. */
-  readonly #waitingRoom = new Room(2 * waitingMax, tooMany("changes"));
+  readonly #waitingRoom = new Room(waitingMax, tooMany("changes"));
   readonly #readiness = new SharedAnswer(() => this.#askGround(), readinessMs);
   #isStopping = false;
 
@@ -87,7 +85,7 @@ export class HttpServer {
               ...limits,
               ...certificateTls,
               ...parts.tls,
-              // Who has no certificate may have a token.
+              // A client without a certificate may have a token.
               requestCert: parts.tls.ca !== undefined,
               rejectUnauthorized: false,
             },
@@ -116,12 +114,8 @@ export class HttpServer {
   }
 
   /** New certificates are for connections that are opened from now on. */
-  setTls(tls: SecureContextOptions): void {
-    if ("setSecureContext" in this.#server)
-      (this.#server as Server & { setSecureContext(tls: SecureContextOptions): void }).setSecureContext({
-        ...certificateTls,
-        ...tls,
-      });
+  setTls(tls: ServedPems): void {
+    if (this.#server instanceof TlsServer) this.#server.setSecureContext({ ...certificateTls, ...tls });
   }
 
   /** No request is taken any more. Those that there are have ended, or their connections have. */
@@ -143,7 +137,7 @@ export class HttpServer {
       throw new HttpRefusal(400, "no such path");
     const { pathname, searchParams } = new URL(url, "http://gateway");
     const users = this.#parts.users();
-    refuseOtherSites(request, users);
+    refuseForeign(request, users);
     if (pathname === "/livez") return sendText(response, "ok\n");
     if (pathname === "/readyz") return this.#ready(response);
     if (pathname === "/openapi.json") return sendJson(response, { status: 200 }, this.#openApi);

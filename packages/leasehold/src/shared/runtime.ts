@@ -20,10 +20,12 @@ export { type AuthCause, type AuthFault, handshakeFault } from "../runtime/secur
 export { proofOfCertificate } from "../runtime/security/certificate.js";
 export type { Credentials } from "../runtime/security/credentials.js";
 export { FileWatch, watchMs } from "../runtime/security/file-watch.js";
+export { foreignRequest, isLoopbackHost } from "../runtime/security/foreign-request.js";
 export { loadCredentials } from "../runtime/security/load.js";
 export type { SecurityOptions } from "../runtime/security/options.js";
 export { type Proof, nothingAsked, unprovenClaim } from "../runtime/security/proof.js";
 export { identityProblem } from "../runtime/security/server-identity.js";
+export { type ServedPems, watchCertificate } from "../runtime/security/served-certificate.js";
 export { TlsAcceptor } from "../runtime/security/tls-acceptor.js";
 export { certificateTls, pskTls } from "../runtime/tls.js";
 export { realWorld } from "../runtime/world.js";
