@@ -1,8 +1,8 @@
+import { resourcesMax } from "../sessions/limits.js";
 import type { Fields } from "./schema.js";
 
 /** Characters of a name: it has at most 512 bytes. */
 export const nameLengthMax = 512;
-export const resourcesMax = 64;
 
 const resource = {
   type: "string",

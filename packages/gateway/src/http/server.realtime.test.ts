@@ -169,7 +169,7 @@ it("a request that is repeated with its key finds what the first has begun", asy
     body: { waiting: true, session },
   });
   await held.release();
-  // It was granted meanwhile, though nobody asked.
+  // The call was granted meanwhile, though nobody asked.
   await expect.poll(async () => (await other.holder("slow")).state).toBe("held");
   const { status, body } = await acquire(gateway.url, { resource: "slow", session }, parts);
   expect([status, body.leases[0]?.resource]).toEqual([200, "slow"]);
@@ -284,7 +284,18 @@ it("what is no request of the API is refused, and harms nothing", async () => {
   const deep = `{"resource":"deep","data":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
   expect((await ask(url, "POST", "/v1/leases", deep)).status).toBeGreaterThanOrEqual(400);
   expect(gateway.status()).toEqual({ sessions: 0, watches: 0, leases: 0 });
-  // What looks like a path is a name like any other.
+  // Each bound at its greatest value, and one above.
+  const padded = (bytes: number): string => `{"resource":"padded"${" ".repeat(bytes - 21)}}`;
+  expect((await ask(url, "POST", "/v1/leases", padded(bodyBytesMax))).status).toBe(200);
+  expect((await ask(url, "POST", "/v1/leases", padded(bodyBytesMax + 1))).status).toBe(413);
+  const keyed = (length: number) =>
+    acquire(url, { resource: "k" }, { "idempotency-key": "k".repeat(length) });
+  expect([(await keyed(255)).status, (await keyed(256)).status]).toEqual([200, 400]);
+  const most = await acquire(url, { resources: names(64) });
+  expect([most.status, most.body.leases.length]).toEqual([200, 64]);
+  expect((await acquire(url, { resource: "é".repeat(256), ttl: 3_600_000 })).status).toBe(200);
+  expect((await acquire(url, { resource: "seats", limit: 64, ttl: 1_000 })).status).toBe(200);
+  // A name may look like a path.
   expect((await acquire(url, { resource: "../a" })).status).toBe(200);
   expect((await acquire(url, { resource: "a", wait: 0 })).status).toBe(200);
 });

@@ -1,8 +1,8 @@
-/** What clients are told, as JSON. Times are milliseconds. */
+/** The answers to clients, as JSON. Times are milliseconds. */
 
 /** A lease that the client holds, if `validForMs` is more than 0. */
 export interface LeaseAnswer {
-  /** What names the lease in later requests. It is a secret of its client. */
+  /** The name of the lease in later requests: a secret of its client. */
   readonly lease: string;
   readonly session: string;
   readonly resource: string;

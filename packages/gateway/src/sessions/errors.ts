@@ -1,4 +1,4 @@
-/** What only a gateway reports. The other codes are the library's. */
+/** The codes that only a gateway reports. The others are the library's. */
 export const gatewayCodes = {
   SESSION_GONE:
     "The gateway has no such session: it has expired or was closed, the gateway has restarted, or it is another client's.",

@@ -3,13 +3,11 @@ import { LeaseholdError, Room, type Timer, append, least, parseDuration } from "
 import type { GrantAnswer, LeaseAnswer, SessionAnswer, WaitingAnswer } from "./answers.js";
 import { EitherSignal } from "./either-signal.js";
 import { KeyedCalls } from "./keyed-calls.js";
-import { type Limits, limitsDefault } from "./limits.js";
+import { type Limits, limitsDefault, resourcesMax } from "./limits.js";
 import type { AcquireRequest, Call, SessionRequest } from "./requests.js";
 import type { GrantCall, Session, Tenure } from "./session.js";
 import { Sessions, type SessionsWorld } from "./sessions.js";
 import { validForMs } from "./validity.js";
-
-const resourcesMax = 64;
 
 /** A session that a call with an idempotency key has opened, and its leases if it was a call for leases. */
 interface Opening {
@@ -42,9 +40,8 @@ export class Gateway {
     this.#limits = limits;
     this.#sessions = new Sessions(world, limits, (session) => this.#releaseAll(session));
     this.#openings = new KeyedCalls(limits.sessionsMax);
-    // A room gives one client half of what it has.
-    this.#room = new Room(2 * limits.leasesMax, () => {
-      const why = `the gateway has ${limits.leasesMax} leases at most, and each user a share of them`;
+    this.#room = new Room(limits.leasesMax, () => {
+      const why = `the gateway has ${limits.leasesMax} leases at most, and one user no more than are free`;
       return new LeaseholdError("RESOURCES_FULL", why);
     });
   }

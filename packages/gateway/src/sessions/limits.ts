@@ -1,6 +1,9 @@
+/** Several names in one call. */
+export const resourcesMax = 64;
+
 /** The bounds on what clients may ask of one gateway. */
 export interface Limits {
-  /** Sessions of all clients. */
+  /** Sessions of all clients. One user has at most as many as are free, and of leases, too. */
   readonly sessionsMax: number;
   /** Leases of all clients, those that are waited for included. */
   readonly leasesMax: number;
@@ -12,8 +15,8 @@ export interface Limits {
 }
 
 export const limitsDefault: Limits = {
-  sessionsMax: 50_000,
-  leasesMax: 200_000,
+  sessionsMax: 100_000,
+  leasesMax: 400_000,
   leasesOfSessionMax: 256,
   ttlMinMs: 1_000,
   ttlMaxMs: 3_600_000,

@@ -5,7 +5,7 @@ import { KeyedCalls } from "./keyed-calls.js";
 
 /** One lease of a session. */
 export interface Tenure {
-  /** What names it in requests: the session's id, which is secret, and a number. */
+  /** The name in requests: the session's id, which is secret, and a number. */
   readonly id: string;
   readonly lease: Lease;
 }
@@ -20,8 +20,8 @@ export interface GrantCall {
 const keysMax = 1_024;
 
 /**
- * What a client has at this gateway until nothing was heard of it for `ttlMs`: then its calls end and its
- * leases are released.
+ * A client's calls and leases at this gateway. When nothing was heard of the client for `ttlMs`, the calls
+ * end and the leases are released.
  */
 export class Session implements DeadlineItem {
   heapIndex = -1;

@@ -27,9 +27,8 @@ export class Sessions {
     this.#world = world;
     this.#limits = limits;
     this.#ended = ended;
-    // A room gives one client half of what it has.
-    this.#room = new Room(2 * limits.sessionsMax, () => {
-      const why = `the gateway has ${limits.sessionsMax} sessions at most, and each user a share of them`;
+    this.#room = new Room(limits.sessionsMax, () => {
+      const why = `the gateway has ${limits.sessionsMax} sessions at most, and one user no more than are free`;
       return new LeaseholdError("RESOURCES_FULL", why);
     });
   }
