@@ -13,10 +13,10 @@ urls, resource, path = sys.argv[1].split(","), sys.argv[2], sys.argv[3]
 with open(path, "a", buffering=1) as journal:
     while True:
         try:
-            with leasehold.open(random.choice(urls), ttl=random.choice([1, 2, 4])) as leases:
+            with leasehold.open(random.choice(urls), ttl=random.choice([1, 2, 6])) as leases:
                 for _ in range(20):
                     with leases.acquire(resource, random.choice([0.2, 2, 5])) as lease:
-                        end = time.monotonic() + random.uniform(0.05, 3)
+                        end = time.monotonic() + random.choice([0.3, 3, 12])
                         while time.monotonic() < end:
                             at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
                             lease.assert_held()

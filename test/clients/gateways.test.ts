@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { seedOf } from "../support/seed.js";
 /** Clients in Python at two gateways of three members: clients and gateways are killed and stopped again and again. */
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const runMs = 40_000;
+const runMs = 60_000;
 const clientCount = 4;
 const ends: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {
@@ -62,26 +62,37 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
       `127.0.0.1:${ports[at]}`,
     ]);
   let clients = 0;
+  /** By the name of its journal. */
+  const processOf = new Map<string, ChildProcess>();
   const client = (): ChildProcess => {
     clients += 1;
-    return start("python3", [join(here, "contender.py"), urls, "demo/one", join(folder, `${clients}`)]);
+    const name = `${clients}`;
+    const child = start("python3", [join(here, "contender.py"), urls, "demo/one", join(folder, name)]);
+    processOf.set(name, child);
+    return child;
   };
   const gateways = [gateway(0), gateway(1)];
   const all = Array.from({ length: clientCount }, client);
   const endMs = performance.now() + runMs;
   let killed = 0;
   while (performance.now() < endMs) {
-    await sleep(between(200, 2_000));
-    const list = random.next() < 0.4 ? gateways : all;
-    const at = Math.floor(random.next() * list.length);
+    await sleep(between(100, 1_000));
+    const isGateway = random.next() < 0.5;
+    const list = isGateway ? gateways : all;
+    // Most often the holder: it is the one that has written last.
+    const holder = all.indexOf(processOf.get(lastWriter(folder))!);
+    const at = !isGateway && holder >= 0 ? holder : Math.floor(random.next() * list.length);
+    // Longer than leases last, now and then.
+    const restMs = between(0, 7_000);
     if (random.next() < 0.5) {
       list[at]!.kill("SIGSTOP");
-      await sleep(between(100, 4_000));
+      await sleep(restMs);
       list[at]!.kill("SIGCONT");
     } else {
       killed += 1;
       await kill(list[at]!);
-      list[at] = list === all ? client() : gateway(at);
+      if (isGateway) await sleep(restMs);
+      list[at] = isGateway ? gateway(at) : client();
     }
   }
   await Promise.all([...running].map(kill));
@@ -107,3 +118,9 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
   expect(holders.size).toBeGreaterThan(5);
   expect(faults.filter((text) => !text.includes("KeyboardInterrupt"))).toEqual([]);
 });
+
+function lastWriter(folder: string): string {
+  const changedMs = (name: string) => statSync(join(folder, name)).mtimeMs;
+  const [last = ""] = readdirSync(folder).toSorted((left, right) => changedMs(right) - changedMs(left));
+  return last;
+}
