@@ -1,4 +1,4 @@
-// What clients cost a gateway of three members, which are processes of their own: sessions with a lease each that are
+// The cost of clients to a gateway of three members, which are processes of their own: sessions with a lease each that are
 // renewed, watches, and acquisitions. Prints one JSON object a line: figure, unit, value. Arguments: how many sessions
 // (10,000), and how many watches (10,000).
 import { spawn } from "node:child_process";

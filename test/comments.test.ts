@@ -133,6 +133,8 @@ const rooms = [
     (room) => `core/src/${room}`,
   ),
   ...["node", "protocol", "users", "webdav"].map((room) => `files/src/${room}`),
+  "fence/src",
+  "gateway/src",
   ...[
     "common",
     "delta",

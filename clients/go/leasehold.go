@@ -191,7 +191,7 @@ func (l *Leases) Acquire(ctx context.Context, resource string, options ...Option
 	l.mu.Lock()
 	l.held[lease.id] = lease
 	l.mu.Unlock()
-	// What was waited for counts from the beginning of its last part: a fresh answer gives more.
+	// The time of an answer counts from the beginning of the last wait: a fresh answer gives more.
 	if lease.Remaining().Milliseconds() < granted.TTLMs/2 {
 		l.renewNow()
 	}

@@ -14,7 +14,7 @@ const authority = new Authority();
 const tls = authority.issue(["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"]);
 const user = "patroni";
 const password = "a secret";
-/** What a busy machine may add to a bound of Patroni. */
+/** The time that a busy machine may add to a bound of Patroni. */
 const slackS = 10;
 const ttlS = settings.ttl + settings.loop_wait + slackS;
 /** A new leader of the core begins the time of every lease anew, and on a busy machine one may come at any time. */
@@ -136,7 +136,7 @@ afterAll(async () => {
   authority.remove();
 });
 
-/** What no event may bring: two primaries, or an acknowledged row that is gone. */
+/** No event may bring two primaries, or lose an acknowledged row. */
 async function isSafe(): Promise<void> {
   expect(writers.doubleWrites()).toEqual([]);
   expect(await writers.lost(await primary())).toEqual([]);

@@ -108,7 +108,7 @@ class Writers {
       const path = `${kind}-${turn % 50}`;
       const body = `${path} ${turn} `.padEnd(bytes, String(turn));
       const before = this.#acknowledged.get(path);
-      // What was not acknowledged may be there or not.
+      // A put that was not acknowledged may be there or not.
       this.#acknowledged.delete(path);
       const answer = await this.#ask(turn, path, { method: "PUT", body }).catch(() => undefined);
       if (answer?.ok === true) this.#acknowledged.set(path, body);
@@ -136,7 +136,7 @@ class Writers {
     }
   }
 
-  /** What has become of the files, once nobody writes any more. */
+  /** Ends the writers, and compares the files with what was acknowledged. */
   async end(): Promise<{ lost: string[]; files: number; counted: number; tooLow: number; tooHigh: number }> {
     this.#over.abort();
     await Promise.all(this.#running);

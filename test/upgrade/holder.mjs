@@ -35,7 +35,7 @@ async function takeTurns(resource) {
     try {
       closeSync(openSync(place, "wx"));
     } catch {
-      // Whoever lost its lease within has left it behind: then the test says so anyway.
+      // A holder that lost its lease in there has left it behind, and the test fails anyway.
       problems.push(`two hold ${resource}`);
     }
     const before = BigInt(readFileSync(tokens, { encoding: "utf8", flag: "a+" }) || "0");

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 /** The release before this one, packed of a former commit. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** What was built is kept: it depends on its commit alone. */
+/** Builds are kept: each depends on its commit alone. */
 const cache = join(root, "node_modules", ".cache", "leasehold-releases");
 
 /**

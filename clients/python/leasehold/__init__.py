@@ -189,7 +189,7 @@ class Leases:
         lease = Lease(self, answer["leases"][0], sent)
         with self._lock:
             self._held.append(lease)
-        # What was waited for counts from the beginning of its last part: a fresh answer gives more.
+        # The time of an answer counts from the beginning of the last wait: a fresh answer gives more.
         if lease.remaining() < answer["ttlMs"] / 2000:
             self._renew_now()
         self._wake.set()

@@ -13,7 +13,7 @@ export interface FileChange {
   readonly content: string | Uint8Array | undefined;
 }
 
-/** What is used of `node:fs/promises`. */
+/** The part of `node:fs/promises` that is used. */
 export type FileSystem = Pick<
   typeof nodeFiles,
   "link" | "mkdir" | "open" | "readdir" | "readFile" | "rename" | "rm" | "writeFile"

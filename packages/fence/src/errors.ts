@@ -7,7 +7,7 @@ export const fenceCodes = {
 
 export type FenceCode = keyof typeof fenceCodes;
 
-/** What a fence refuses. Programs test `code`; people read `message`. */
+/** A refusal of a fence. Programs test `code`; people read `message`. */
 export class FenceError extends Error {
   readonly code: FenceCode;
 

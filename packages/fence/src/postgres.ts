@@ -2,7 +2,7 @@ import { FenceError, stale } from "./errors.js";
 import type { Fence } from "./fence.js";
 import { checkToken } from "./token.js";
 
-/** What is used of a client of `pg`, or of any that has the same method. */
+/** The part of a client of `pg` that is used. Any client that has the method will do. */
 export interface PostgresClient {
   query(
     text: string,
@@ -12,7 +12,7 @@ export interface PostgresClient {
   removeListener?(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** What is used of a `pg.Pool`. */
+/** The part of a `pg.Pool` that is used. */
 export interface PostgresPool<Client extends PostgresClient = PostgresClient> {
   connect(): Promise<Client & { release(error?: Error | boolean): void }>;
 }

@@ -2,7 +2,7 @@ import { stale } from "./errors.js";
 import type { Fence } from "./fence.js";
 import { checkToken } from "./token.js";
 
-/** What is used of a client of `@redis/client`, or of `redis`. */
+/** The part of a client of `@redis/client`, or of `redis`, that is used. */
 export interface RedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }

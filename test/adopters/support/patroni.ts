@@ -12,7 +12,7 @@ import { type Account, makeDirectory, removeDirectory, run } from "../../stores/
 const outputCharactersMax = 20_000;
 const environment = { PATH: process.env["PATH"], LANG: "C.UTF-8" };
 
-/** What Patroni's REST API says of a member. */
+/** A member, by Patroni's REST API. */
 export interface Listed {
   readonly name: string;
   readonly role: string;

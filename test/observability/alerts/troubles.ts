@@ -11,9 +11,9 @@ export interface Trouble {
   readonly made: string;
   readonly ended: string;
   make(): unknown;
-  /** What the runbook says to look at shows the cause. */
+  /** Looks where the runbook says: there the cause shows. */
   look?(): unknown;
-  /** What the runbook says to do. */
+  /** Does what the runbook says. */
   mend(): unknown;
 }
 

@@ -49,7 +49,7 @@ const statuses: Readonly<Partial<Record<ErrorCode | GatewayCode, number>>> = {
   UNSUPPORTED: 501,
 };
 
-/** What the client is told. A fault of the gateway itself tells nothing of its inside. */
+/** The answer to a request that has failed. A fault of the gateway itself shows nothing of its inside. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof GatewayError) {
     const { code, message } = error;

@@ -20,7 +20,7 @@ import {
 import { HttpRefusal } from "./problem.js";
 import { type Fields, readFields } from "./schema.js";
 
-/** Who asks, and what that user may do. */
+/** The user who asks, with the rights of that user. */
 export interface Asker extends Call {
   /** @throws LeaseholdError `PERMISSION_DENIED` */
   must(action: Action, resource: string): void;

@@ -18,7 +18,7 @@ export interface StreamParts {
   readonly prefix: string;
   readonly isExact: boolean;
   maySee(resource: string): boolean;
-  /** Of the changes that wait for this client. */
+  /** Grows with the changes that wait for this client. */
   readonly charge: Charge;
 }
 
@@ -31,7 +31,7 @@ export class EventStream implements Follower {
   readonly isExact: boolean;
   readonly #parts: StreamParts;
   readonly #beat: NodeJS.Timeout;
-  /** What is held, as far as it was not told yet, and the position behind it. */
+  /** Leases that were held at the last reset and are not written yet, and the position behind them. */
   #held: Iterator<NumberedChange> | undefined;
   #position = "";
   /** By name, in the order of their ids. */
@@ -66,7 +66,7 @@ export class EventStream implements Follower {
     this.#flush();
   }
 
-  tell(numbered: NumberedChange): void {
+  report(numbered: NumberedChange): void {
     const { resource } = numbered.change;
     if (!this.#parts.maySee(resource)) return;
     if (!this.#isFull && this.#held === undefined) {

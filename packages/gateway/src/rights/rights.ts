@@ -1,8 +1,8 @@
-/** What a user may do with the leases below a prefix. */
+/** The rights of users to the leases below a prefix. */
 export const actions = ["see", "read-lock", "hold", "break", "administer"] as const;
 export type Action = (typeof actions)[number];
 
-/** What each includes. */
+/** Each right includes these. */
 const includes: Readonly<Record<Action, readonly Action[]>> = {
   administer: ["administer", "break", "hold", "read-lock", "see"],
   break: ["break", "see"],

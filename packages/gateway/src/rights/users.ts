@@ -11,7 +11,7 @@ export interface User {
   readonly rights: Rights;
 }
 
-/** Who may use a gateway. */
+/** The users of a gateway. */
 export interface Users {
   /** By the SHA-256 of their tokens, in hexadecimal digits. */
   readonly byToken: ReadonlyMap<string, User>;

@@ -6,7 +6,7 @@ async function hubOf(epoch = "ab-cd-ef") {
   const cluster = new MemoryCluster();
   const leases = cluster.open("a");
   const hub = new WatchHub(cluster.open("gateway"), cluster.world.timers, () => epoch);
-  const told = (prefix: string, isExact = false) => {
+  const follows = (prefix: string, isExact = false) => {
     const seen: string[] = [];
     const ids: string[] = [];
     const follower: Follower = {
@@ -16,19 +16,19 @@ async function hubOf(epoch = "ab-cd-ef") {
         seen.push("reset");
         for (const { change } of held) seen.push(`${change.state} ${change.resource}`);
       },
-      tell: ({ id, change }) => {
+      report: ({ id, change }) => {
         seen.push(`${change.state} ${change.resource}`);
         ids.push(id);
       },
     };
     return { follower, seen, ids };
   };
-  return { cluster, leases, hub, told };
+  return { cluster, leases, hub, follows };
 }
 
 it("whatever an epoch looks like, a client that comes back is told what it missed and nothing else", async () => {
-  const { cluster, leases, hub, told } = await hubOf();
-  const [first, keeper] = [told(""), told("none")];
+  const { cluster, leases, hub, follows } = await hubOf();
+  const [first, keeper] = [follows(""), follows("none")];
   const end = hub.follow(first.follower);
   hub.follow(keeper.follower);
   await leases.acquire("one");
@@ -47,7 +47,7 @@ it("whatever an epoch looks like, a client that comes back is told what it misse
     ["", ["reset", "held one", "held two"]],
     ["ab-cd-ef-1e0", ["reset", "held one", "held two"]],
   ] as const) {
-    const back = told("");
+    const back = follows("");
     hub.follow(back.follower, last)();
     expect([last, back.seen]).toEqual([last, expected]);
   }
@@ -56,9 +56,9 @@ it("whatever an epoch looks like, a client that comes back is told what it misse
 });
 
 it("each is told of its prefix or its name alone, and the ground is watched while anybody follows", async () => {
-  const { cluster, leases, hub, told } = await hubOf();
-  const all = ["", "a", "a/", "a/b", "b"].map((prefix) => told(prefix));
-  const exact = told("a/b", true);
+  const { cluster, leases, hub, follows } = await hubOf();
+  const all = ["", "a", "a/", "a/b", "b"].map((prefix) => follows(prefix));
+  const exact = follows("a/b", true);
   const ends = [...all, exact].map(({ follower }) => hub.follow(follower));
   for (const name of ["a/b", "a/bc", "ab", "c"]) {
     await leases.acquire(name);

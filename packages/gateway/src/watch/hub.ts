@@ -16,11 +16,11 @@ export interface Follower {
   readonly prefix: string;
   readonly isExact: boolean;
   /**
-   * What was told before may be wrong. All that is held comes next, as far as it is known, and after it the
+   * Earlier reports may be wrong. All that is held comes next, as far as it is known, and after it the
    * changes behind this position.
    */
   reset(held: Iterable<NumberedChange>, position: string): void;
-  tell(numbered: NumberedChange): void;
+  report(numbered: NumberedChange): void;
 }
 
 /**
@@ -35,7 +35,7 @@ export class WatchHub {
   readonly #followers = new Map<string, Set<Follower>>();
   #held = new Map<string, NumberedChange>();
   #kept: NumberedChange[] = [];
-  /** Of the ids of changes: they are another watch's when it has begun anew. */
+  /** The first part of ids: a watch that has begun anew has other ids. */
   #epoch = "";
   #made = 0;
   #count = 0;
@@ -59,7 +59,7 @@ export class WatchHub {
     if (this.#watch === undefined) this.#begin();
     const missed = lastId === undefined ? undefined : this.#after(lastId);
     if (missed === undefined) this.#reset(follower);
-    else for (const numbered of missed) if (concerns(follower, numbered)) follower.tell(numbered);
+    else for (const numbered of missed) if (concerns(follower, numbered)) follower.report(numbered);
     let isOver = false;
     return () => {
       if (isOver) return;
@@ -115,7 +115,7 @@ export class WatchHub {
       const same = this.#followers.get(resource.slice(0, length));
       if (same === undefined) continue;
       for (const follower of same)
-        if (!follower.isExact || length === resource.length) follower.tell(numbered);
+        if (!follower.isExact || length === resource.length) follower.report(numbered);
     }
   }
 
