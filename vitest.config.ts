@@ -71,6 +71,45 @@ export const harderTests = [
   "packages/leasehold/src/flease/tcp/wire/fuzz.test.ts",
 ];
 
+/**
+ * Tests like the fast ones that take seconds each: whole conformance suites, searches of every crash, hostile input. With
+ * them `npm test` would take more than 90 seconds. `.ci/run` runs them on each line of Node, too. None replaces modules.
+ */
+export const thoroughTests = [
+  "packages/console/src/top/screen.test.ts",
+  "packages/core/src/http2/connection.test.ts",
+  "packages/core/src/journal/journal.test.ts",
+  "packages/core/src/raft/chaos.test.ts",
+  "packages/core/src/replica/concurrent-changes.test.ts",
+  "packages/core/src/replica/rights.test.ts",
+  "packages/core/src/replica/space.test.ts",
+  "packages/core/src/replica/watch-hub.test.ts",
+  "packages/core/src/server/auth/passwords.test.ts",
+  "packages/core/src/server/backup/hostile-file.test.ts",
+  "packages/core/src/server/peers/sockets.test.ts",
+  "packages/files/src/disk/crashes.test.ts",
+  "packages/files/src/disk/directory-store.test.ts",
+  "packages/files/src/node/security.test.ts",
+  "packages/files/src/protocol/names-primary.test.ts",
+  "packages/files/src/tree/named-files.test.ts",
+  "packages/files/src/tree/nodes.test.ts",
+  "packages/leasehold/src/common/deadlines.test.ts",
+  "packages/leasehold/src/delta/guarded/guarded.test.ts",
+  "packages/leasehold/src/delta/paper/conformance.test.ts",
+  "packages/leasehold/src/delta/provider/cancellation.test.ts",
+  "packages/leasehold/src/delta/provider/conformance.test.ts",
+  "packages/leasehold/src/etcd/connection/grpc-connection.test.ts",
+  "packages/leasehold/src/etcd/provider.test.ts",
+  "packages/leasehold/src/flease/many-members.test.ts",
+  "packages/leasehold/src/flease/overload.test.ts",
+  "packages/leasehold/src/flease/protocol/register.test.ts",
+  "packages/leasehold/src/flease/stores/conformance.test.ts",
+  "packages/leasehold/src/flease/tcp/wire/fuzz.test.ts",
+  "packages/leasehold/src/runtime/security/certificate.test.ts",
+  "packages/leasehold/src/stores/directory/directory.test.ts",
+  "packages/leasehold/src/testing/linearizability.test.ts",
+];
+
 /** Sockets, timers and directories in real time: a busy machine makes short leases run out. */
 const realTimeTests = ["packages/*/src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
 
@@ -78,7 +117,8 @@ const realTimeTests = ["packages/*/src/**/*.realtime.test.ts", "test/realtime/*.
 const processTests = ["packages/*/src/**/*.processes.test.ts", "test/processes/*.test.ts"];
 
 const include = ["packages/*/src/**/*.test.ts", "test/*.test.ts"];
-const exclude = ["**/node_modules/**", ...randomTests, ...realTimeTests, ...processTests];
+const others = ["**/node_modules/**", ...randomTests, ...realTimeTests, ...processTests];
+const exclude = [...others, ...thoroughTests];
 
 /**
  * What replaces a module must load all modules anew, and what replaces the timers must not find those that
@@ -121,6 +161,7 @@ const random = {
 export const projects = [
   { ...fast, name: "fast", include, exclude: [...exclude, ...replacing], isolate: false },
   { ...fast, name: "fast-isolated", include: replacing, exclude },
+  { ...fast, name: "thorough", include: thoroughTests, isolate: false },
   random,
   {
     // The conformance suite and others over real sockets, directories and timers. A machine that is busy makes leases
@@ -232,15 +273,17 @@ export const testFiles = ["packages", "test"]
   .filter((path) => path.endsWith(".test.ts") && !path.includes("node_modules/"));
 
 const isFast = ({ name }: { readonly name: string }) => name.startsWith("fast");
+const thoroughFiles = (paths: readonly string[]) =>
+  thoroughTests.filter((file) => paths.some((path) => file.startsWith(path)));
 const fastFiles = testFiles.filter(
   (path) =>
-    include.some((pattern) => matches(pattern, path)) && !exclude.some((pattern) => matches(pattern, path)),
+    include.some((pattern) => matches(pattern, path)) && !others.some((pattern) => matches(pattern, path)),
 );
 
 /**
  * Those that this run is about. Without a project and without a path it is the fast ones. A file is run by its suite,
- * once, without the greater effort of the random suite. Of a folder the fast tests are run, since others may take half
- * an hour, need root or install what they compare with; a folder without fast tests is run by its suite.
+ * once, without the greater effort of the random suite. Of a folder the fast and thorough tests are run, since others may
+ * take half an hour, need root or install what they compare with; a folder without such tests is run by its suite.
  */
 export function chosen(words: readonly string[]): typeof projects {
   if (words.some((word) => word.startsWith("--project"))) return projects;
@@ -257,7 +300,10 @@ export function chosen(words: readonly string[]): typeof projects {
     )
     .map((each) => {
       if (isFast(each)) return each;
-      const ours = slowFiles.filter((file) => each.include.some((pattern) => matches(pattern, file)));
+      const ours =
+        each.name === "thorough"
+          ? thoroughFiles(named)
+          : slowFiles.filter((file) => each.include.some((pattern) => matches(pattern, file)));
       return { ...each, include: ours };
     })
     .filter((each) => each.include.length > 0);

@@ -27,6 +27,7 @@ const collected = ["--expose-gc"];
 
 const families = {
   "test:slow": {
+    thorough: suite("thorough", "tests like the fast ones that take seconds each: half a minute to a minute"),
     processes: suite("processes", "commands, examples and clusters as real processes"),
     realtime: suite("realtime", "the conformance suite and others over real sockets, directories and timers"),
     random: suite("random", "random runs of the simulators and harder random tests, with a new seed", {

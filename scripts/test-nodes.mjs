@@ -2,7 +2,7 @@
 // .ci/run one after the other, as each has something else beside it:
 // - install: the binaries, which are kept;
 // - cluster: members and clients of all lines, side by side;
-// - fast: the tests of `npm test` on each line;
+// - fast: the tests of `npm test` and the thorough ones on each line;
 // - packaged: the package, packed once, with the tools of a project. The new user's clone, BullMQ, Bun and Deno are
 //   tried on the line at hand only.
 import { execFileSync, spawnSync } from "node:child_process";
@@ -76,7 +76,8 @@ if (has("cluster"))
   run(process.execPath, [vitest, "run", "--project", "e2e", "test/e2e/nodes.test.ts"], {
     LEASEHOLD_NODES: [process.execPath, ...binaries].join(delimiter),
   });
-if (has("fast")) for (const binary of binaries) run(binary, [vitest, "run"]);
+const suites = ["fast", "fast-isolated", "thorough"].flatMap((name) => ["--project", name]);
+if (has("fast")) for (const binary of binaries) run(binary, [vitest, "run", ...suites]);
 if (has("packaged")) {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-nodes-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -38,12 +38,14 @@ const leftOut = {
 const {
   projects: suites,
   harderTests,
+  thoroughTests,
   chosen,
   matches,
   testFiles,
 } = (await import("../vitest.config.js")) as unknown as {
   projects: Suite[];
   harderTests: string[];
+  thoroughTests: string[];
   chosen(words: readonly string[]): Suite[];
   matches(pattern: string, path: string): boolean;
   testFiles: string[];
@@ -67,12 +69,19 @@ describe("the suites", () => {
     expect(wrong).toEqual([]);
   });
 
+  test("replace no modules in the thorough tests, which share them", () => {
+    const replacing = suites.find(({ name }) => name === "fast-isolated")!.include;
+    expect(thoroughTests.filter((path) => replacing.includes(path))).toEqual([]);
+  });
+
   test.each([
     [[], "fast fast-isolated"],
     [["--bail=1"], "fast fast-isolated"],
     [["test/"], "fast fast-isolated"],
     [["./test"], "fast fast-isolated"],
     [["packages/leasehold/src/cli"], "fast fast-isolated"],
+    [["packages/files/src/disk"], "fast fast-isolated thorough"],
+    [["packages/files/src/disk/crashes.test.ts"], "fast fast-isolated thorough"],
     [["test/tidy.test.ts"], "fast fast-isolated"],
     [["test/e2e/"], "fast fast-isolated e2e"],
     [["packages/leasehold/src/cli/up/up.processes.test.ts"], "fast fast-isolated processes"],
