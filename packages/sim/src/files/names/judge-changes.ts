@@ -121,6 +121,7 @@ function apply(
   const below = (each: string, top: string): boolean => each === top || each.startsWith(`${top}/`);
   const moved = [...mirror].filter(([each]) => from !== undefined && below(each, from));
   const movedFolders = [...folders].filter((each) => from !== undefined && below(each, from));
+  const isUnreported = from !== undefined && [...folders].some((folder) => from.startsWith(`${folder}/`));
   if (what !== "touched" && what !== "created") {
     for (const top of from === undefined ? [path] : [path, from]) {
       for (const each of mirror.keys()) if (below(each, top)) mirror.delete(each);
@@ -130,6 +131,8 @@ function apply(
   if (from !== undefined) {
     for (const [each, its] of moved) mirror.set(path + each.slice(from.length), its);
     for (const each of movedFolders) folders.add(path + each.slice(from.length));
+    if (isUnreported && kind === "folder") folders.add(path);
+    else if (isUnreported) mirror.set(path, version);
   } else if (what === "created" || what === "replaced") {
     if (kind === "folder") folders.add(path);
     else mirror.set(path, version);
