@@ -16,7 +16,7 @@ import type { Asked } from "../record/record.js";
 import { type Hold, Tenure } from "../tenure.js";
 import { claim } from "./contend.js";
 import { paperPromise } from "./paper-promise.js";
-import { leaveRequest, requestTo } from "./holder-request.js";
+import { RequestsUnderWay, leaveRequest, requestTo } from "./holder-request.js";
 import { release, renewEventuallyND } from "./renew.js";
 import { Nonces, Site } from "./site.js";
 import type { Held } from "./states.js";
@@ -83,6 +83,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly #environment: ProtocolEnvironment;
   readonly #observations: Observations;
   readonly #nonces = new Nonces();
+  readonly #requests = new RequestsUnderWay();
   /** The most recently used resource is last. */
   readonly #watches = new Map<string, Watch>();
 
@@ -159,7 +160,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
 
   *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
     const holderView = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
-    return yield* leaveRequest(this.#environment, resource, asked, holderView);
+    return yield* leaveRequest(this.#environment, this.#requests, resource, asked, holderView);
   }
 
   list(prefix: string, timeoutMs: number): Protocol<Listing> {

@@ -42,7 +42,8 @@ export async function runProcess(stage: Stage): Promise<void> {
     if (plan.ground === "forms" || plan.ground === "counted") return sharers({ ...stage, provider });
     stage.leaves(() => provider.close());
     const provided = { ...stage, provider };
-    await Promise.all([providedLease(provided), meddle(provided)]);
+    // Two callers of one process, whose requests go into one slot.
+    await Promise.all([providedLease(provided), meddle(provided), meddle(provided)]);
   } else {
     const parts = new FarmParts(driver, farm, environment);
     stage.leaves(() => parts.close());
