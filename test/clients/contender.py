@@ -18,7 +18,7 @@ with open(path, "a", buffering=1) as journal:
                     with leases.acquire(resource, random.choice([0.2, 2, 5])) as lease:
                         end = time.monotonic() + random.choice([0.3, 3, 12])
                         while time.monotonic() < end:
-                            at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                            at = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
                             lease.assert_held()
                             journal.write(f"{at} {lease.token}\n")
                             time.sleep(0.005)
