@@ -14,11 +14,13 @@ import {
   watchMs,
 } from "leasehold/runtime";
 import { HttpServer } from "./http/server.js";
+import { type IssuerOptions, openIssuer } from "./http/token-issuer.js";
 import { eventLog } from "./logs/log-events.js";
 import { type Users, parseUsers } from "./rights/users.js";
 import { Gateway } from "./sessions/gateway.js";
 import { WatchHub } from "./watch/hub.js";
 
+export type { IssuerOptions } from "./http/token-issuer.js";
 export type { GrantAnswer, LeaseAnswer, SessionAnswer, WaitingAnswer } from "./sessions/answers.js";
 
 /** How a gateway is served. */
@@ -30,6 +32,8 @@ export interface GatewayOptions {
    * all.
    */
   readonly usersFile?: string | undefined;
+  /** JSON Web Tokens of this issuer prove users, too: those of the file with `jwt`. Needs `usersFile`. */
+  readonly jwt?: IssuerOptions | undefined;
   /** Files of the certificate and its key, and of the authority of clients' certificates. Absent: no TLS. */
   readonly tls?:
     | { readonly cert: string; readonly key: string; readonly clientCa?: string | undefined }
@@ -62,17 +66,20 @@ export interface RunningGateway {
  */
 export async function startGateway(leases: Leases, options: GatewayOptions): Promise<RunningGateway> {
   const address = parseAddress(options.address);
-  const { usersFile, tls, insecure = false, logger = silent } = options;
+  const { usersFile, jwt, tls, insecure = false, logger = silent } = options;
   if (!isLoopback(address.host) && !insecure && (usersFile === undefined || tls === undefined)) {
     const why = `${options.address} can be reached from other machines: it needs --users-file, --tls-cert and --tls-key, or --insecure`;
     throw new LeaseholdError("INVALID_CONFIG", why);
   }
+  if (jwt !== undefined && usersFile === undefined)
+    throw new LeaseholdError("INVALID_CONFIG", "tokens prove users: name their file, --users-file");
   const world = realWorld();
   const log = eventLog(logger);
   const newId = (): string => randomBytes(18).toString("base64url");
   const gateway = new Gateway(leases, { ...world, newId });
   const hub = new WatchHub(leases, world.timers, newId);
   const users = usersFile === undefined ? undefined : await watchUsers(usersFile, logger);
+  const issuer = jwt && (await openIssuer(jwt, logger));
   const certificate =
     tls && (await watchCertificate({ cert: tls.cert, key: tls.key, ca: tls.clientCa }, logger));
   const server = new HttpServer({
@@ -80,6 +87,7 @@ export async function startGateway(leases: Leases, options: GatewayOptions): Pro
     gateway,
     hub,
     users: () => users?.current,
+    issuer,
     ...(certificate !== undefined && { tls: certificate.pems }),
     log,
     nowMs: () => world.clock.monotonicMs(),
@@ -87,6 +95,7 @@ export async function startGateway(leases: Leases, options: GatewayOptions): Pro
   if (certificate !== undefined) certificate.changed = (pems) => server.setTls(pems);
   const end = (): void => {
     users?.close();
+    issuer?.close();
     certificate?.close();
     hub.close();
   };

@@ -22,6 +22,9 @@ export function addCommand(program: Command, finish: Finish): void {
       "--users-file <file>",
       "users with their tokens and rights; needed unless the address is of this machine only",
     )
+    .option("--jwt-keys <file or url>", "keys of an issuer of JSON Web Tokens: a JWK Set")
+    .option("--jwt-issuer <issuer>", "the iss of its tokens")
+    .option("--jwt-audience <audience>", "the aud of its tokens for this gateway")
     .option("--tls-certificate <file>", "serve HTTPS with this certificate and its chain")
     .option("--tls-private-key <file>", "the certificate's key")
     .option("--client-ca <file>", "the authority of clients' certificates")

@@ -20,6 +20,9 @@ interface GatewayCommandOptions extends SharedOptions, LogFlags {
   readonly tlsPrivateKey?: string;
   readonly clientCa?: string;
   readonly insecure?: boolean;
+  readonly jwtKeys?: string;
+  readonly jwtIssuer?: string;
+  readonly jwtAudience?: string;
 }
 
 /** Serves the gateway until a signal. */
@@ -28,6 +31,13 @@ export async function serveGateway(options: GatewayCommandOptions): Promise<numb
   if ((cert === undefined) !== (key === undefined))
     throw usageError("--tls-certificate and --tls-private-key go together");
   if (clientCa !== undefined && cert === undefined) throw usageError("--client-ca needs --tls-certificate");
+  const { jwtKeys: keys, jwtIssuer: issuer, jwtAudience: audience } = options;
+  const jwt =
+    keys !== undefined && issuer !== undefined && audience !== undefined
+      ? { keys, issuer, audience }
+      : undefined;
+  if (jwt === undefined && [keys, issuer, audience].some((each) => each !== undefined))
+    throw usageError("--jwt-keys, --jwt-issuer and --jwt-audience go together");
   const settings = settingsOf(options);
   const logger = serverLogger(options);
   using interrupt = new Interrupt();
@@ -38,6 +48,7 @@ export async function serveGateway(options: GatewayCommandOptions): Promise<numb
       const gateway = await startGateway(leases, {
         address,
         usersFile,
+        jwt,
         insecure,
         logger,
         ...(cert !== undefined && key !== undefined && { tls: { cert, key, clientCa } }),

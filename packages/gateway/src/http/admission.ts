@@ -6,6 +6,7 @@ import { foreignRequest, isLoopbackHost } from "leasehold/runtime";
 import { HttpRefusal } from "../api/problem.js";
 import { everything } from "../rights/rights.js";
 import type { User, Users } from "../rights/users.js";
+import { type TokenIssuer, isWebToken } from "./token-issuer.js";
 
 /** The one user of a gateway without users. */
 const anybody: User = { name: "", rights: everything };
@@ -13,14 +14,22 @@ const anybody: User = { name: "", rights: everything };
 /**
  * The user of a request: by the bearer token, or by the certificate that the connection was opened with.
  *
- * @throws LeaseholdError `UNAUTHENTICATED`
+ * @param issuer of JSON Web Tokens, if any is trusted
+ * @throws LeaseholdError `UNAUTHENTICATED`, and `UNREACHABLE` if the issuer's keys cannot be had
  */
-export function userOf({ headers, socket }: IncomingMessage, users: Users | undefined): User {
+export async function userOf(
+  { headers, socket }: IncomingMessage,
+  users: Users | undefined,
+  issuer: TokenIssuer | undefined,
+): Promise<User> {
   if (users === undefined) return anybody;
   const { authorization } = headers;
   if (authorization !== undefined) {
-    const token = /^Bearer ([!-~]{1,4096})$/i.exec(authorization)?.[1];
-    const user = token === undefined ? undefined : users.byToken.get(hashOf(token));
+    const token = /^Bearer ([!-~]{1,8192})$/i.exec(authorization)?.[1] ?? "";
+    const isWeb = issuer !== undefined && isWebToken(token);
+    const user = isWeb
+      ? users.bySubject.get(await issuer.subjectOf(token))
+      : users.byToken.get(hashOf(token));
     if (user !== undefined) return user;
     throw new LeaseholdError("UNAUTHENTICATED", "the gateway does not know this token");
   }

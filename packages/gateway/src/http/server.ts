@@ -23,6 +23,7 @@ import { jsonOf } from "./body.js";
 import { EventStream } from "./events.js";
 import { RouteTable } from "./route-table.js";
 import { SharedAnswer } from "./shared-answer.js";
+import type { TokenIssuer } from "./token-issuer.js";
 
 /** The bounds of the port. One user has at most as many watches as are free, and of waiting changes, too. */
 export const connectionsMax = 25_000;
@@ -44,6 +45,7 @@ export interface HttpParts {
   readonly hub: WatchHub;
   /** The present users; absent where there are none. */
   readonly users: () => Users | undefined;
+  readonly issuer?: TokenIssuer | undefined;
   readonly tls?: ServedPems;
   readonly log: GatewayLog;
   readonly nowMs: () => number;
@@ -141,7 +143,7 @@ export class HttpServer {
     if (pathname === "/livez") return sendText(response, "ok\n");
     if (pathname === "/readyz") return this.#ready(response);
     if (pathname === "/openapi.json") return sendJson(response, { status: 200 }, this.#openApi);
-    const user = userOf(request, users);
+    const user = await userOf(request, users, this.#parts.issuer);
     if (pathname === "/v1/watch") return this.#watch(request, response, user, searchParams);
     const { route, id } = this.#routes.find(method, pathname);
     const gone = new AbortController();

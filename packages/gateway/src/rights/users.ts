@@ -17,46 +17,51 @@ export interface Users {
   readonly byToken: ReadonlyMap<string, User>;
   /** By the common name of their certificates. */
   readonly byCertificate: ReadonlyMap<string, User>;
+  /** By the subject of their JSON Web Tokens. */
+  readonly bySubject: ReadonlyMap<string, User>;
 }
 
-const nameForm = /^[A-Za-z0-9._@-]{1,64}$/;
+/** Kubernetes' subjects have colons, and others a bar. */
+const nameForm = /^[A-Za-z0-9._@:|/-]{1,255}$/;
 
 /**
- * A line has a name, `sha256:` and the hash of a token, or `certificate` for who proves the name with one,
- * and rights: `hold:PREFIX`, with `%20` for a space in a prefix, and nothing after the colon for all names.
- * Empty lines and lines from `#` on are comments.
+ * A line has a name; `sha256:` and the hash of a token, or `certificate` or `jwt` if a certificate or a JSON
+ * Web Token proves the name; and rights: `hold:PREFIX`, with `%20` for a space in a prefix, and nothing after
+ * the colon for all names. Empty lines and lines from `#` on are comments.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
 export function parseUsers(text: string): Users {
   const byToken = new Map<string, User>();
   const byCertificate = new Map<string, User>();
+  const bySubject = new Map<string, User>();
   const names = new Set<string>();
   for (const [index, line] of text.split("\n").entries()) {
     const trimmed = line.trim();
     if (trimmed === "" || trimmed.startsWith("#")) continue;
     const number = index + 1;
-    const { user, hash } = parseLine(trimmed, number);
+    const { user, proof } = parseLine(trimmed, number);
     if (names.has(user.name)) throw wrong(number, `user ${user.name} is there twice`);
-    if (hash !== undefined && byToken.has(hash)) throw wrong(number, "another user has the same token");
+    if (byToken.has(proof)) throw wrong(number, "another user has the same token");
     names.add(user.name);
     if (names.size > usersMax) throw wrong(number, `there are more than ${usersMax} users`);
-    if (hash === undefined) byCertificate.set(user.name, user);
-    else byToken.set(hash, user);
+    if (proof === "certificate") byCertificate.set(user.name, user);
+    else if (proof === "jwt") bySubject.set(user.name, user);
+    else byToken.set(proof, user);
   }
-  return { byToken, byCertificate };
+  return { byToken, byCertificate, bySubject };
 }
 
-function parseLine(line: string, number: number): { user: User; hash?: string } {
+function parseLine(line: string, number: number): { user: User; proof: string } {
   if (line.length > lineLengthMax) throw wrong(number, `it is longer than ${lineLengthMax} characters`);
   const [name = "", proof = "", ...rights] = line.split(/\s+/);
-  if (!nameForm.test(name)) throw wrong(number, "a name has 1 to 64 letters, digits and . _ @ -");
-  const hash = /^sha256:([0-9a-f]{64})$/.exec(proof)?.[1];
-  if (hash === undefined && proof !== "certificate")
-    throw wrong(number, "the second word is neither sha256:HASH of a token nor certificate");
+  if (!nameForm.test(name)) throw wrong(number, "a name has 1 to 255 letters, digits and . _ @ : | / -");
+  const form = /^(?:sha256:([0-9a-f]{64})|certificate|jwt)$/.exec(proof);
+  if (form === null)
+    throw wrong(number, "the second word is none of sha256:HASH of a token, certificate and jwt");
   if (rights.length > rightsMax) throw wrong(number, `a user has at most ${rightsMax} rights`);
   const user = { name, rights: new Rights(rights.map((text) => parseRight(text, number))) };
-  return { user, ...(hash !== undefined && { hash }) };
+  return { user, proof: form[1] ?? form[0] };
 }
 
 function parseRight(text: string, number: number): Rule {
