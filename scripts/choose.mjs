@@ -118,7 +118,7 @@ const families = {
   generate: {
     site: {
       says: "the pages as a site, in site/dist",
-      before: [toolsOf("site")],
+      before: [build, toolsOf("site")],
       run: ["npm", "exec", "--prefix", "site", "--", "vitepress", "build", "site"],
     },
     api: {

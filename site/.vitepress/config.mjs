@@ -1,10 +1,12 @@
 // The pages as a site. They are those that people read at the repository: nothing is written twice, and the menu is
 // docs/README.md.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
+import { playgroundPage } from "../playground/page.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const pages = fileURLToPath(new URL("../pages", import.meta.url));
@@ -75,6 +77,44 @@ function withoutEmptyHeaders(markdown) {
   });
 }
 
+/** `<!-- theatre SCENE: TITLE -->` in a page is a scene that plays there. `<!-- playground -->` is two programs. */
+function withScenes(markdown) {
+  markdown.core.ruler.push("scenes", ({ tokens }) => {
+    for (const token of tokens) {
+      const [, id, title] = /^<!-- theatre (\w+): (.*) -->\s*$/.exec(token.content) ?? [];
+      if (token.type !== "html_block") continue;
+      if (token.content.trim() === "<!-- playground -->") token.content = "<LeasePlayground />";
+      if (id !== undefined)
+        token.content = `<TheatreScene id="${id}" title="${markdown.utils.escapeHtml(title)}" />`;
+    }
+  });
+}
+
+/**
+ * Everything comes from the site itself. VitePress puts a few scripts into each page, which are allowed by their hashes,
+ * and colours code by `style` attributes.
+ */
+function withPolicy(html) {
+  const inline = [...html.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([^]*?)<\/script>/g)];
+  const hashes = inline.map(([, text]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+  const policy = [
+    "default-src 'none'",
+    `script-src 'self' ${[...new Set(hashes)].join(" ")}`,
+    "style-src 'self'",
+    "style-src-attr 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ];
+  return html.replace(
+    "<head>",
+    `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy.join("; ")}">`,
+  );
+}
+
 function hide(token) {
   token.type = "text";
   token.tag = "";
@@ -110,6 +150,12 @@ function copyPages() {
 
 copyPages();
 cpSync(join(root, "packages/console/page/icon.svg"), join(pages, "public/icon.svg"));
+cpSync(join(root, "packages/sim/dist/page"), join(pages, "public/theatre"), { recursive: true });
+mkdirSync(join(pages, "public/playground"));
+writeFileSync(
+  join(pages, "public/playground/frame.html"),
+  await playgroundPage(fileURLToPath(new URL("../playground", import.meta.url))),
+);
 
 export default defineConfig({
   title: "Leasehold",
@@ -119,6 +165,8 @@ export default defineConfig({
   outDir: "dist",
   cacheDir: ".vitepress/cache",
   cleanUrls: true,
+  // Otherwise each page adds a `style` element, which `withPolicy` refuses.
+  appearance: { disableTransition: false },
   head: [["link", { rel: "icon", href: "/icon.svg", type: "image/svg+xml" }]],
   rewrites: (path) => path.replace(/(^|\/)README\.md$/, "$1index.md"),
   // What the pages link to is there: `test/documentation.test.ts` has looked at files and headings.
@@ -128,9 +176,11 @@ export default defineConfig({
     config: (markdown) => {
       withoutLinksToSources(markdown);
       withoutEmptyHeaders(markdown);
+      withScenes(markdown);
     },
     languageAlias: { ndjson: "json", output: "console" },
   },
+  transformHtml: withPolicy,
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   themeConfig: {
     nav: [

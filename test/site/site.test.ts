@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { scenes } from "@leasehold/sim/inner/theatre/scenes.js";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -60,6 +61,18 @@ async function show(path: string, more: Parameters<Browser["newPage"]>[0] = {}):
   return page;
 }
 
+async function axeFinds(page: Page): Promise<readonly string[]> {
+  for (const frame of page.frames()) await frame.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    const { axe: tool } = globalThis as unknown as {
+      axe: { run(what: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    // The theme's own button is named "Search", and shows its key, too.
+    return (await tool.run({ exclude: [".DocSearch-Button"] })).violations;
+  });
+  return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
 test("each page of the documentation is a page of the site, in the menu or below an entry of it", () => {
   const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".md"),
@@ -85,15 +98,7 @@ test("the search finds a page by a word in it, and leads there", async () => {
 test.each(["light", "dark"] as const)("axe finds nothing in %s", async (colorScheme) => {
   for (const path of ["/", "/docs/quick-start", "/docs/api/leasehold"]) {
     const page = await show(path, { colorScheme });
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
-      const { axe: tool } = globalThis as unknown as {
-        axe: { run(what: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-      };
-      // The theme's own button is named "Search", and shows its key, too.
-      return (await tool.run({ exclude: [".DocSearch-Button"] })).violations;
-    });
-    expect(found.map(({ id, nodes }) => `${path} ${id}: ${nodes[0]?.html}`)).toEqual([]);
+    expect([path, await axeFinds(page)]).toEqual([path, []]);
     await page.close();
   }
 });
@@ -113,6 +118,96 @@ test("on a phone no page is wider than the screen, and the menu opens", async ()
     await page.close();
   }
 });
+
+const pagesOfScenes: Readonly<Record<string, string>> = {
+  acquire: "/docs/concepts",
+  crash: "/docs/concepts",
+  frozen: "/docs/concepts",
+  partition: "/docs/guarantees",
+  clocks: "/docs/guarantees",
+  members: "/docs/operations",
+  restart: "/docs/theatre",
+  mistake: "/docs/theatre",
+};
+
+test("each scene of the theatre plays in a page, in the colours of the site, also on a phone", async () => {
+  for (const path of new Set(Object.values(pagesOfScenes))) {
+    const page = await show(path, { viewport: { width: 390, height: 844 }, colorScheme: "dark" });
+    const here = scenes.filter(({ id }) => pagesOfScenes[id] === path);
+    expect(await page.locator(".scene").count()).toBe(here.length);
+    for (const { id, title } of here) {
+      const figure = page.locator(`.scene[data-scene=${id}]`);
+      await figure.getByRole("button").click();
+      const scene = figure.frameLocator("iframe");
+      await scene.getByRole("heading", { name: title }).waitFor();
+      const before = await scene.locator(".says").textContent();
+      await scene.getByRole("button", { name: "The next event" }).click();
+      expect(await scene.locator(".says").textContent()).not.toBe(before);
+      expect(await scene.locator("html").getAttribute("data-theme")).toBe("dark");
+      // The frame shows all of it without a bar of its own.
+      const hidden = await scene.locator("html").evaluate((html) => html.scrollHeight - html.clientHeight);
+      expect([id, hidden <= 0]).toEqual([id, true]);
+    }
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    expect(await axeFinds(page)).toEqual([]);
+    await page.close();
+  }
+  expect(scenes.map(({ id }) => id).sort()).toEqual(Object.keys(pagesOfScenes).sort());
+}, 60_000);
+
+test("a page runs no script but the site's", async () => {
+  const page = await browser.newPage();
+  await page.goto(`${url}/docs/concepts`, { waitUntil: "networkidle" });
+  const refused = await page.evaluate(`(async () => {
+    const refusals = [];
+    document.addEventListener("securitypolicyviolation", (event) => refusals.push(event.effectiveDirective));
+    const script = document.createElement("script");
+    script.textContent = "globalThis.ran = true";
+    document.body.append(script);
+    await fetch("https://example.org/").catch(() => undefined);
+    while (refusals.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    return [...refusals, "ran" in globalThis];
+  })()`);
+  expect(refused).toEqual(["script-src-elem", "connect-src", false]);
+  await page.close();
+});
+
+test("two programs contend in the playground, and a frozen one's late write is refused", async () => {
+  const page = await show("/docs/playground", { viewport: { width: 390, height: 844 } });
+  const program = (name: string) => {
+    const pane = page.locator(`.program[data-name=${name}]`);
+    const shows = (part: string, text: RegExp) => pane.locator(part, { hasText: text }).waitFor();
+    return { pane, shows, press: (text: string) => pane.getByRole("button", { name: text }).click() };
+  };
+  const [a, b] = [program("A"), program("B")];
+  await a.press("Run");
+  await a.shows(".state", /^holds the lease, token 1/);
+  await a.shows("pre", /wrote report 1 with token 1/);
+  await b.press("Run");
+  await b.shows(".state", /^waits for the lease/);
+  await a.press("Freeze");
+  await b.shows("pre", /wrote report 1 with token 2/);
+  await a.press("Unfreeze");
+  await a.shows("pre", /the store refused report .: token 1 is below 2/);
+  expect(await axeFinds(page)).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+
+  // What a reader writes may do what it wants, except reach the network and the page.
+  await b.press("Stop");
+  const written = `try { (0, eval)("1"); } catch (error) { console.log("eval", error.name); }
+try { await fetch("${url}/"); } catch (error) { console.log("fetch", error.name); }
+console.log("origin", self.origin);`;
+  await b.pane.getByRole("textbox").fill(written);
+  await b.press("Run");
+  await b.shows("pre", /eval EvalError\s+fetch TypeError\s+origin null\s+done/);
+  await b.pane.getByRole("textbox").fill("this is no program");
+  await b.press("Run");
+  await b.shows("pre", /SyntaxError/);
+  await b.pane.getByRole("textbox").fill("for (;;) ;");
+  await b.press("Run");
+  await b.shows("pre", /stopped: a loop let nothing else run/);
+  await page.close();
+}, 90_000);
 
 test("code can be copied", async () => {
   const page = await show("/docs/quick-start", { permissions: ["clipboard-read", "clipboard-write"] });

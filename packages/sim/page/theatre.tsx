@@ -12,6 +12,9 @@ import { Timeline } from "./timeline.js";
 
 const speeds = [0.25, 0.5, 1, 2, 4, 16];
 
+/** Inside a page of the documentation, which has its own heading and menu. */
+const isEmbedded = new URLSearchParams(location.search).has("embedded");
+
 function Theatre() {
   const [place, setPlace] = useState<Place>(() => placeOf(location.hash));
   const [recording, setRecording] = useState<Recording>();
@@ -40,23 +43,27 @@ function Theatre() {
       clearTimeout(timer);
     };
   }, [place]);
+  // A page has one main part.
+  const Main = isEmbedded ? "div" : "main";
   return (
     <>
-      <header>
-        <h1>Leasehold theatre</h1>
-        <p class="hint">
-          The simulator runs the product's own protocol code, here in the browser, on virtual time.
-        </p>
-      </header>
-      <Menu scene={scene} />
-      <main>
+      {!isEmbedded && (
+        <header>
+          <h1>Leasehold theatre</h1>
+          <p class="hint">
+            The simulator runs the product's own protocol code, here in the browser, on virtual time.
+          </p>
+        </header>
+      )}
+      {!isEmbedded && <Menu scene={scene} />}
+      <Main>
         {failure !== undefined && <p class="notice bad">{failure}</p>}
         {recording === undefined && failure === undefined && <p class="hint">The run is made …</p>}
         {recording !== undefined && (
           <Play key={recording.traceHash} recording={recording} scene={scene} place={place} />
         )}
-      </main>
-      <RunForm place={place} />
+      </Main>
+      {!isEmbedded && <RunForm place={place} />}
     </>
   );
 }
@@ -288,7 +295,7 @@ function usePlay(isPlaying: boolean, frame: (passedMs: number) => void): void {
 
 /** Units of the drawings: as many as leave letters readable. */
 function useDrawingWidth(): number {
-  const widthNow = (): number => (innerWidth < 700 ? 460 : 960);
+  const widthNow = (): number => (innerWidth < 560 ? 460 : innerWidth < 900 ? 640 : 960);
   const [width, setWidth] = useState(widthNow);
   useEffect(() => {
     const resized = (): void => setWidth(widthNow());
@@ -316,4 +323,5 @@ function useKeys(actions: Readonly<Record<string, () => void>>): void {
 }
 
 shareMemory();
+if (isEmbedded) document.documentElement.dataset["embedded"] = "";
 render(<Theatre />, document.querySelector("#theatre")!);

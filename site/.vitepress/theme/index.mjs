@@ -1,4 +1,12 @@
 import theme from "vitepress/theme";
+import { LeasePlayground } from "./lease-playground.mjs";
+import { TheatreScene } from "./theatre-scene.mjs";
 import "./style.css";
 
-export default theme;
+export default {
+  extends: theme,
+  enhanceApp({ app }) {
+    app.component("LeasePlayground", LeasePlayground);
+    app.component("TheatreScene", TheatreScene);
+  },
+};
