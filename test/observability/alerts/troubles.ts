@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scraped } from "../support.js";
 
 /** For a busy machine: an alert that takes longer to fire or to end is broken. */
-const waitMs = 100_000;
+const waitMs = 200_000;
 
 export interface Trouble {
   /** The alerts that fire, with further matchers of their labels: `{ LeaseLost: 'reason="expired"' }`. */
@@ -11,9 +11,9 @@ export interface Trouble {
   readonly made: string;
   readonly ended: string;
   make(): unknown;
-  /** Looks where the runbook says: there the cause shows. */
+  /** What the runbook says to look at shows the cause. */
   look?(): unknown;
-  /** Does what the runbook says. */
+  /** What the runbook says to do. */
   mend(): unknown;
 }
 
