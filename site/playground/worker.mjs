@@ -8,7 +8,7 @@ import { ProcessSwitch } from "../../packages/leasehold/dist/testing/process-swi
 
 const ttlMs = 5_000;
 const writeMs = 700;
-const reports = 8;
+const reports = 20;
 const linesMax = 100;
 
 const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
