@@ -17,6 +17,11 @@ const others = [
   "sim",
   "check",
   "completion",
+  "cert",
+  "gateway",
+  "health",
+  "size",
+  "top",
 ];
 const otherGrounds = /core:|\+(?!file:|memory:)/;
 

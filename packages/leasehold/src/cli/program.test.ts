@@ -216,6 +216,16 @@ describe("faults are one line and have an exit code", () => {
   });
 });
 
+test("the command's first file knows every command, so that a name like another command's takes the right code", async () => {
+  const program = await buildProgram(() => undefined);
+  const text = readFileSync(new URL("../../bin/leasehold.js", import.meta.url), "utf8");
+  const lists = [...text.matchAll(/const (?:bundled|others) = \[([^\]]*)\]/g)].map(([, list]) => list);
+  const known = [...lists.join().matchAll(/"([a-z]+)"/g)].map(([, name]) => name);
+  const commands = program.createHelp().visibleCommands(program);
+  const names = commands.map((command) => command.name()).filter((name) => name !== "help");
+  expect(known.toSorted()).toEqual(names.toSorted());
+});
+
 describe("the documentation", () => {
   const read = (page: string) =>
     readFileSync(new URL(`../../../../docs/${page}.md`, import.meta.url), "utf8");
