@@ -141,6 +141,8 @@ async function bundleCommand(dist) {
     plugins: [
       {
         name: "leasehold",
+        resolveId: (id) =>
+          /[\\/]commander\.js$/.test(id) ? { id: "./commander.js", external: true } : undefined,
         load(id) {
           if (/[\\/]runtime[\\/]package-version\.js$/.test(id))
             return `export const packageVersion = () => ${JSON.stringify(version)};`;
@@ -162,14 +164,16 @@ async function bundleCommand(dist) {
 }
 
 /**
- * Puts commander itself where a module only passes it on, so that whoever installs Leasehold installs nothing else. Its
- * licence asks for its notice in each copy.
+ * Puts commander itself beside the bundle, for it and for the module that passes commander on, so that whoever installs
+ * Leasehold installs nothing else. Its licence asks for its notice in each copy.
  */
 async function includeCommander(dist) {
   const path = join(dist, "cli", "common", "commander.js");
   const bundle = await rolldown({ input: path, platform: "node" });
-  await bundle.write({ file: path, format: "esm" });
-  cpSync(join(root, "node_modules", "commander", "LICENSE"), path.replace(/js$/, "LICENSE"));
+  await bundle.write({ file: join(dist, "bundle", "commander.js"), format: "cjs" });
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace('"commander"', '"../../bundle/commander.js"'));
+  cpSync(join(root, "node_modules", "commander", "LICENSE"), join(dist, "bundle", "commander.LICENSE"));
 }
 
 /** The page of a package, the console's or the theatre's: one script, one sheet, and the files beside them. */

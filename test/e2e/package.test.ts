@@ -75,7 +75,7 @@ const printed = "LEASE_LOST clock-fault true\nfunction function\n";
 describe("the package", () => {
   test("holds the compiled code, the examples and nothing else", () => {
     const expected =
-      /^(?:bin\/leasehold\.js|dist\/.+\.(?:js|d\.ts)|dist\/cli\/common\/commander\.LICENSE|config\.schema\.json|examples\/[\w.-]+\.mjs|(?:(?:bin|dist\/bundle)\/)?package\.json|LICENSE|[A-Z]+\.md)$/;
+      /^(?:bin\/leasehold\.js|dist\/.+\.(?:js|d\.ts)|dist\/bundle\/commander\.LICENSE|config\.schema\.json|examples\/[\w.-]+\.mjs|(?:(?:bin|dist\/bundle)\/)?package\.json|LICENSE|[A-Z]+\.md)$/;
     expect(files.filter((path) => !expected.test(path))).toEqual([]);
     const wanted = ["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/cli/main.js"];
     for (const path of [...wanted, "LICENSE", "README.md", "examples/first-lease.mjs"])
