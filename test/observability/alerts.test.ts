@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { isFaketimeInstalled } from "../e2e/fake-clock.js";
+import { certificatePorts, certificateTargets, troubleCertificates } from "./alerts/certificates.js";
 import { corePorts, coreTargets, troubleCore } from "./alerts/core.js";
 import { filesPorts, filesTargets, troubleFiles } from "./alerts/files.js";
 import { hastenedRules, hasteFactor } from "./alerts/hastened.js";
@@ -16,7 +17,7 @@ import { isPrometheusMissing, Scraped } from "./support.js";
  * Each alert is made to happen in real clusters, seen by a real Prometheus, and ended as docs/operations.md says.
  * The clusters share it and run at once; a cluster's troubles come one after another.
  *
- * It needs root, and of Debian prometheus, faketime, strace and redis-server.
+ * It needs root, openssl, and of Debian prometheus, faketime, strace and redis-server.
  */
 
 const isMissing =
@@ -26,23 +27,25 @@ const isMissing =
 
 const scraped = new Scraped();
 const troubles = new Troubles(scraped);
-const at = { members: [""], core: [""], stores: [""], files: [""] };
+const at = { members: [""], core: [""], stores: [""], files: [""], certificates: [""] };
 
 beforeAll(async () => {
   if (isMissing) return;
-  const count = 1 + memberPorts + corePorts + storePorts + filesPorts;
+  const count = 1 + memberPorts + corePorts + storePorts + filesPorts + certificatePorts;
   const addresses = (await freePorts(count)).map((port) => `127.0.0.1:${port}`);
   const [prometheus] = addresses.splice(0, 1);
   at.members = addresses.splice(0, memberPorts);
   at.core = addresses.splice(0, corePorts);
   at.stores = addresses.splice(0, storePorts);
   at.files = addresses.splice(0, filesPorts);
+  at.certificates = addresses.splice(0, certificatePorts);
   writeFileSync(join(scraped.folder, "hastened.yml"), hastenedRules(hasteFactor));
   const jobs = {
     members: memberTargets(at.members),
     core: coreTargets(at.core),
     stores: at.stores,
     files: filesTargets(at.files),
+    certificates: certificateTargets(at.certificates),
   };
   scraped.scrapeJobs(prometheus!, jobs, "hastened.yml");
 });
@@ -60,6 +63,10 @@ describe.skipIf(isMissing)("each alert fires in its trouble and ends with it:", 
   }, 900_000);
   test.concurrent("stores", async () => {
     await troubleStores(troubles, at.stores);
+    expect(troubles.failures).toEqual([]);
+  }, 900_000);
+  test.concurrent("certificates", async () => {
+    await troubleCertificates(troubles, at.certificates);
     expect(troubles.failures).toEqual([]);
   }, 900_000);
   test.concurrent("files", async () => {

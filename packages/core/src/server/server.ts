@@ -1,6 +1,6 @@
 import { createMetrics } from "leasehold/metrics";
 import { LeaseholdError } from "leasehold/common";
-import type { Logger } from "leasehold/runtime";
+import { certificateSources, type Logger } from "leasehold/runtime";
 import type { CoreHost } from "../host/host.js";
 import { defaultLimits } from "../replica/options.js";
 import type { Roll } from "../replica/roll.js";
@@ -8,6 +8,7 @@ import type { CoreMember } from "../state/members.js";
 import type { CoreState } from "../state/state.js";
 import type { ClientApi } from "./api/api.js";
 import type { SignedTokens } from "./auth/signed-tokens.js";
+import { lookedAtSeldom } from "./api/diagnosis.js";
 import { clientSide } from "./client-side.js";
 import type { CoreConfig } from "./config/config.js";
 import type { RunningCore } from "./config/flags.js";
@@ -21,6 +22,7 @@ import { newHost } from "./new-host.js";
 import { PeerEvents } from "./peer-events.js";
 import { Peers } from "./peers/peers.js";
 import { Reports } from "./reports.js";
+import { certificatesOf } from "./wire/tls/certificate-files.js";
 
 /** How often a server checks that its data directory is still its own. */
 const lockCheckMs = 5_000;
@@ -48,6 +50,7 @@ export class Server implements RunningCore {
   readonly #reports: Reports;
   readonly #clients: ClientApi;
   readonly #endMetrics: () => void;
+  readonly #certificateEnds: () => (readonly [file: string, expiresMs: number])[];
   readonly #lockChecks: NodeJS.Timeout;
   #fail: (error: unknown) => void = () => undefined;
   #closing: Promise<void> | undefined;
@@ -100,6 +103,9 @@ export class Server implements RunningCore {
       handler: this.#peerEvents,
     });
     const ownMetrics = createMetrics();
+    const certificates = lookedAtSeldom(() => certificatesOf(config.clientTls, peerTls));
+    this.#certificateEnds = () => certificates().map(({ file, expiresMs }) => [file, expiresMs] as const);
+    certificateSources.add(this.#certificateEnds);
     this.#endMetrics = ownMetrics.observeProcess();
     const processText = () => ownMetrics.text();
     const clientParts = { config, record, path, host: this.#host, counters, processText, reports, signed };
@@ -127,6 +133,7 @@ export class Server implements RunningCore {
     this.#reports.close();
     clearInterval(this.#lockChecks);
     this.#endMetrics();
+    certificateSources.delete(this.#certificateEnds);
     this.#peerEvents.close();
     this.#copies.close();
     await handOver(this.#host);

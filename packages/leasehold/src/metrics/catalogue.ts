@@ -177,6 +177,12 @@ export const catalogue = {
     labels: [],
     help: "Resident memory of this process.",
   },
+  leasehold_certificate_expiry_time: {
+    kind: "gauge",
+    unit: "seconds",
+    labels: ["file"],
+    help: "When the certificates of a file that this process uses expire, in seconds since 1970: of a chain the first, of authorities the last.",
+  },
   process_cpu: {
     kind: "counter",
     unit: "seconds",

@@ -1,4 +1,5 @@
 import { constants, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
+import { certificateSources } from "../runtime/security/certificate-ends.js";
 import type { Catalogued } from "./catalogue.js";
 
 /** How often the event loop is looked at, ms. */
@@ -32,6 +33,10 @@ export function observeProcess(registry: Catalogued): () => void {
     registry.set("process_cpu", [], (user + system) / 1e6);
     registry.set("process_resident_memory", [], process.memoryUsage.rss());
     registry.set("process_start_time", [], startedS);
+    registry.clear("leasehold_certificate_expiry_time");
+    for (const source of certificateSources)
+      for (const [file, expiresMs] of source())
+        registry.set("leasehold_certificate_expiry_time", [file], expiresMs / 1_000);
   });
   return () => {
     clearInterval(timer);

@@ -17,6 +17,7 @@ export type { TlsFiles } from "../runtime/options.js";
 export { packageVersion } from "../runtime/package-version.js";
 export { isPem, textOf } from "../runtime/pem.js";
 export { type AuthCause, type AuthFault, handshakeFault } from "../runtime/security/auth-fault.js";
+export { certificateSources } from "../runtime/security/certificate-ends.js";
 export { proofOfCertificate } from "../runtime/security/certificate.js";
 export type { Credentials } from "../runtime/security/credentials.js";
 export { FileWatch, watchMs } from "../runtime/security/file-watch.js";

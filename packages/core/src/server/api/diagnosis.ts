@@ -96,8 +96,8 @@ export class DiagnosisHandlers {
 
 const lookMsMin = 10_000;
 
-/** Files are read for one caller, not for each of many. */
-function lookedAtSeldom<T>(look: () => T): () => T {
+/** A look that takes files is made for one caller, not for each of many: its value is at most some seconds old. */
+export function lookedAtSeldom<T>(look: () => T): () => T {
   let seen: { readonly value: T; readonly atMs: number } | undefined;
   return () => {
     const nowMs = performance.now();

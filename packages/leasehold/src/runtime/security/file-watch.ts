@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import type { Timer, World } from "../../common/ports.js";
 import { eventLog } from "../log-events.js";
 import type { Logger } from "../logger.js";
+import { type CertificateEnd, certificateSources } from "./certificate-ends.js";
 
 /**
  * The poll interval of files, ms: a new certificate is used within this time, and a check costs microseconds.
@@ -13,6 +14,8 @@ export interface FileWatchOptions<T> {
   readonly paths: readonly string[];
   /** Reads and checks the files; an error leaves `current` unchanged. */
   read(): Promise<T>;
+  /** The certificates in `current`. */
+  ends?(current: T): readonly CertificateEnd[];
   readonly world: World;
   readonly logger: Logger;
   readonly everyMs: number;
@@ -43,6 +46,7 @@ export class FileWatch<T> {
   #seen: string;
   #timer: Timer | undefined;
   #closed = false;
+  readonly #ends = () => this.#options.ends?.(this.current) ?? [];
 
   private constructor(options: FileWatchOptions<T>, current: T, seen: string) {
     this.#options = options;
@@ -50,6 +54,7 @@ export class FileWatch<T> {
     this.#seen = seen;
     if (options.paths.length === 0) return;
     open.add(this);
+    certificateSources.add(this.#ends);
     this.#wait();
   }
 
@@ -63,6 +68,7 @@ export class FileWatch<T> {
   close(): void {
     this.#closed = true;
     open.delete(this);
+    certificateSources.delete(this.#ends);
     this.#timer?.cancel();
   }
 

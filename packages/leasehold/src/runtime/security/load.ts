@@ -8,6 +8,7 @@ import type { SecurityOptions } from "./options.js";
 import type { TlsFiles } from "../options.js";
 import { CertificateCredentials } from "./certificate-credentials.js";
 import { certificateTls } from "../tls.js";
+import { certificateEnds } from "./certificate-ends.js";
 import type { CertificateSet } from "./certificate-credentials.js";
 import { proofOfCertificate } from "./certificate.js";
 import { KeyCredentials } from "./key-credentials.js";
@@ -38,7 +39,8 @@ export async function loadCredentials(
   if (tls !== undefined) {
     const paths = [tls.ca, tls.cert, tls.key].filter((each) => !isPem(each));
     const read = () => readCertificates(tls, owner);
-    return new CertificateCredentials(await FileWatch.start({ paths, read, world, logger, everyMs }));
+    const ends = (pems: CertificateSet) => certificateEnds(tls, pems);
+    return new CertificateCredentials(await FileWatch.start({ paths, read, ends, world, logger, everyMs }));
   }
   if (key === undefined && keyFile === undefined) return undefined;
   const paths = keyFile === undefined ? [] : [keyFile];

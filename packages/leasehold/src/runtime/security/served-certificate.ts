@@ -3,6 +3,7 @@ import { invalidConfig } from "../../lease/errors.js";
 import type { Logger } from "../logger.js";
 import { isPem, textOf } from "../pem.js";
 import { realWorld } from "../world.js";
+import { certificateEnds } from "./certificate-ends.js";
 import { FileWatch, watchMs } from "./file-watch.js";
 
 /** Each is PEM text, or the path of a PEM file. */
@@ -49,6 +50,7 @@ export async function watchCertificate(
     return pems;
   };
   const paths = [cert, key, ca].flatMap((each) => (each === undefined || isPem(each) ? [] : [each]));
-  const watch = await FileWatch.start({ paths, read, world: realWorld(), logger, everyMs });
+  const ends = (pems: ServedPems) => certificateEnds(files, pems);
+  const watch = await FileWatch.start({ paths, read, ends, world: realWorld(), logger, everyMs });
   return Object.assign(served, { pems: watch.current, close: () => watch.close() });
 }
