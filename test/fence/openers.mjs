@@ -1,8 +1,10 @@
 import { createClient } from "@redis/client";
+import { S3 } from "@aws-sdk/client-s3";
 import pg from "pg";
 import { DirectoryFence } from "@leasehold/fence/directory";
 import { PostgresFence } from "@leasehold/fence/postgres";
 import { RedisFence } from "@leasehold/fence/redis";
+import { S3Fence } from "@leasehold/fence/s3";
 
 /**
  * The fences as a holder uses them, by kind: each guards one text at a place. `between` runs after the check and
@@ -38,6 +40,29 @@ export const openers = {
     return {
       writeText: (token, text) => fence.write(token, [["SET", key, text]]),
       close: async () => client.destroy(),
+    };
+  },
+  async s3(place) {
+    const { key, ...options } = JSON.parse(place);
+    const s3 = new S3(options);
+    // Its moment is between the content and the pointer.
+    let before;
+    const client = {
+      getObject: (input) => s3.getObject(input),
+      deleteObject: (input) => s3.deleteObject(input),
+      putObject: async (input) => {
+        if (input.Key === key) await before?.();
+        return s3.putObject(input);
+      },
+    };
+    const fence = new S3Fence(client, { bucket: "fences", key });
+    await fence.setUp();
+    return {
+      writeText: (token, text, between) => {
+        before = between;
+        return fence.write(token, { body: text });
+      },
+      close: async () => s3.destroy(),
     };
   },
 };
