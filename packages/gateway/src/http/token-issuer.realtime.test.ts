@@ -9,6 +9,7 @@ import { open } from "leasehold";
 import { silent } from "leasehold/runtime";
 import { afterEach, expect, it } from "vitest";
 import { startGateway } from "../index.js";
+import { parseUsers } from "../rights/users.js";
 import { openIssuer } from "./token-issuer.js";
 
 const ends: (() => unknown)[] = [];
@@ -100,13 +101,28 @@ it("keys are asked for at their address: new ones count, and while it is away no
   expect(asked - before).toBeLessThanOrEqual(1);
 });
 
+it("keys of a file are read again: the new ones count, and those of before do not", async () => {
+  const [first, second] = [await issuerOf(), await issuerOf("ES256", "second")];
+  const keys = fileOf(JSON.stringify({ keys: [first.jwk] }));
+  const trusted = await openIssuer({ ...names, keys }, silent);
+  ends.push(() => trusted.close());
+  const subject = async (of: typeof first) => trusted.subjectOf(await of.token()).catch(() => "refused");
+  expect([await subject(first), await subject(second)]).toEqual(["ci", "refused"]);
+  writeFileSync(keys, JSON.stringify({ keys: [second.jwk], changed: true }));
+  await expect.poll(() => subject(second), { timeout: 30_000 }).toBe("ci");
+  expect(await subject(first)).toBe("refused");
+});
+
 it.each(["http://id.example/jwks", "/nowhere/jwks.json"])("keys at %s are refused", async (keys) => {
   await expect(openIssuer({ ...names, keys }, silent)).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });
 
 it("the subject has the rights of its line, and a line of another kind is not its", async () => {
   const { jwk, token } = await issuerOf();
-  const usersFile = fileOf("ci jwt hold:ci/\nops certificate administer:\n", "users");
+  const usersFile = fileOf(
+    `ci jwt hold:ci/\nops certificate administer:\n${"x".repeat(255)} jwt hold:ci/\n`,
+    "users",
+  );
   const leases = await open("memory:gateway-jwt");
   ends.push(() => leases.close());
   const jwt = { ...names, keys: fileOf(JSON.stringify({ keys: [jwk] })) };
@@ -121,4 +137,9 @@ it("the subject has the rights of its line, and a line of another kind is not it
   expect([await status("ci/a", await token()), await status("prod/a", await token())]).toEqual([200, 403]);
   expect(await status("ci/b", await token({ sub: "ops" }))).toBe(401);
   expect(await status("ci/b", await token({ exp: "-1m" }))).toBe(401);
+  // A subject and a token at their bounds, and one above.
+  expect([await status("ci/c", await token({ sub: "x".repeat(255) }))]).toEqual([200]);
+  const cut = (await token()).slice(0, -1);
+  expect([await status("ci/d", cut + "A".repeat(8_193 - cut.length))]).toEqual([401]);
+  expect(() => parseUsers(`${"x".repeat(256)} jwt hold:`)).toThrow("1 to 255 letters");
 });
