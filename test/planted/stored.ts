@@ -509,22 +509,6 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    name: "S: the late answer to a read undoes the holder's own write in its memory",
-    faults: { lateReadUndoesOwnWrite: true },
-    ground: "paper",
-    breaks: "renewal",
-    seed: 16,
-    plan: {
-      ...calm,
-      ...slotted,
-      leaseMs: 1_200,
-      lazyRate: 0.5,
-      silent: 1,
-      releaseRate: 0.1,
-      sluggishRate: 0,
-    },
-  },
-  {
     name: "S: a look that raises the bound on epochs confirms nothing before the stores know it",
     faults: { boundDelaysConfirmation: true },
     ground: "paper",
