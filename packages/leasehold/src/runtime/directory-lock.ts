@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { LeaseholdError } from "../lease/errors.js";
@@ -10,8 +10,8 @@ import { LeaseholdError } from "../lease/errors.js";
  */
 const probeMs = 2_000;
 
-/** The longest path of a socket on Linux is 107 bytes. */
-const pathBytesMax = 107;
+/** The longest path of a socket on Linux is 107 bytes; a stale one is renamed to a longer path. */
+const pathBytesMax = 107 - 16;
 
 /**
  * Reserves a data directory for one process, which listens on a socket in it as long as it lives. A file
@@ -22,29 +22,47 @@ export class DirectoryLock {
   readonly #server: Server;
   readonly #path: string;
   readonly #inode: number;
+  readonly #handle: FileHandle | undefined;
 
-  private constructor(server: Server, path: string, inode: number) {
+  private constructor(server: Server, path: string, inode: number, handle: FileHandle | undefined) {
     this.#server = server;
     this.#path = path;
     this.#inode = inode;
+    this.#handle = handle;
   }
 
-  /** @throws LeaseholdError `DATA_IN_USE`, `INVALID_CONFIG` */
-  static async take(folder: string): Promise<DirectoryLock> {
+  /**
+   * @param name the socket's file name
+   * @throws LeaseholdError `DATA_IN_USE`, `INVALID_CONFIG`
+   */
+  static async take(folder: string, name = "lock"): Promise<DirectoryLock> {
     await mkdir(folder, { recursive: true });
-    const path = join(folder, "lock");
-    if (Buffer.byteLength(path) > pathBytesMax - 16)
+    const path = join(folder, name);
+    if (Buffer.byteLength(path) <= pathBytesMax) return DirectoryLock.#at(path, path, undefined);
+    if (process.platform !== "linux")
       throw new LeaseholdError(
         "INVALID_CONFIG",
         `the path of the data directory ${folder} is too long for its lock`,
       );
-    let server = await listen(path);
+    // A short path to the same directory.
+    const handle = await open(folder);
+    try {
+      return await DirectoryLock.#at(path, join("/proc/self/fd", String(handle.fd), name), handle);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** @param socket the path by which the kernel finds `path` */
+  static async #at(path: string, socket: string, handle: FileHandle | undefined): Promise<DirectoryLock> {
+    let server = await listen(socket);
     if (server === undefined) {
-      await removeStale(path);
-      server = await listen(path);
+      if (!(await removeStale(socket))) throw inUse(path);
+      server = await listen(socket);
     }
     if (server === undefined) throw inUse(path);
-    return new DirectoryLock(server, path, (await stat(path)).ino);
+    return new DirectoryLock(server, path, (await stat(path)).ino, handle);
   }
 
   /** False when the directory was removed or replaced: the server must stop. */
@@ -55,6 +73,7 @@ export class DirectoryLock {
 
   async release(): Promise<void> {
     await new Promise((resolve) => this.#server.close(resolve));
+    await this.#handle?.close();
   }
 }
 
@@ -75,24 +94,22 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 /**
- * Removes a dead socket. Two processes that start together may both find it: each first renames it, and a
- * process that finds that it renamed a living one puts it back and gives up.
+ * Removes a dead socket; false if it is alive. Two processes that start together may both find it: each first
+ * renames it, and a process that finds that it renamed a living one puts it back and gives up.
  */
-async function removeStale(path: string): Promise<void> {
-  if (await isAlive(path)) throw inUse(path);
+async function removeStale(path: string): Promise<boolean> {
+  if (await isAlive(path)) return false;
   const aside = `${path}.${randomBytes(4).toString("hex")}`;
   try {
     await rename(path, aside);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
     throw error;
   }
-  if (await isAlive(aside)) {
-    await link(aside, path).catch(() => undefined);
-    await rm(aside, { force: true });
-    throw inUse(path);
-  }
+  const alive = await isAlive(aside);
+  if (alive) await link(aside, path).catch(() => undefined);
   await rm(aside, { force: true });
+  return !alive;
 }
 
 function isAlive(path: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { altNamesOf } from "../../../runtime/security/certificate.js";
 import { certFailure } from "./failure.js";
-import { createFile, publicMode, replaceFile, secretFolder, secretMode, textIn } from "./files.js";
+import { createFile, publicMode, replaceFile, secretMode, textIn } from "./files.js";
 import { makeAuthority, makeCertificate } from "./openssl.js";
 import { type KindName, type Profile, profileIn, profileOf } from "./profile.js";
 
@@ -14,13 +14,12 @@ const dayMs = 86_400_000;
 
 export type Step = "trust" | "switch" | "finish";
 
-/** Creates the folder, and in it the authority: `ca.pem` and `ca.key`. Returns the certificate's path. */
+/** Creates an authority in a folder: `ca.pem` and `ca.key`. Returns the certificate's path. */
 export async function createAuthority(
   folder: string,
   cluster: string | undefined,
   days: number,
 ): Promise<string> {
-  await secretFolder(folder);
   const at = pathsIn(folder);
   for (const path of [at.cert, at.key])
     if ((await textIn(path)) !== undefined)
@@ -70,13 +69,18 @@ export class Authority {
     return path;
   }
 
-  /** Renews each certificate of the folder that `isDue`, with a new key; returns their paths. */
+  /**
+   * Renews each certificate of the folder that `isDue`, with a new key; returns their paths. So it does with
+   * those whose key does not fit: a renewal was killed between the two files.
+   */
   async renew(isDue: (certificate: X509Certificate) => boolean, days: number): Promise<string[]> {
     const renewed: string[] = [];
     const issued = await this.#issued();
     // All are read before one is changed: a certificate that cannot be renewed changes nothing.
-    const due = issued.filter(({ certificate }) => isDue(certificate));
-    const profiles = due.map(({ certificate, path }) => ({ path, profile: profileIn(certificate, path) }));
+    const profiles: { readonly path: string; readonly profile: Profile }[] = [];
+    for (const { certificate, path } of issued)
+      if (isDue(certificate) || (await isHalfRenewed(certificate, path)))
+        profiles.push({ path, profile: profileIn(certificate, path) });
     for (const { path, profile } of profiles) {
       const { cert, key } = await this.#make(profile, days);
       // A process that rereads between the two keeps the former pair until both fit.
@@ -223,6 +227,17 @@ function pathsIn(folder: string) {
 
 function keyOf(certificate: string): string {
   return certificate.replace(/\.pem$/, ".key");
+}
+
+/** A key may be kept elsewhere: only one that belongs to another certificate counts. */
+async function isHalfRenewed(certificate: X509Certificate, path: string): Promise<boolean> {
+  const secret = await textIn(keyOf(path));
+  if (secret === undefined) return false;
+  try {
+    return !certificate.checkPrivateKey(createPrivateKey(secret));
+  } catch {
+    return false;
+  }
 }
 
 /** Paths of the certificates in a folder, except its authority's. */

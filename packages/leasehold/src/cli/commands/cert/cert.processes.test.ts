@@ -17,12 +17,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { leasehold } from "../../../../../../test/support/built.js";
 import { Authority } from "../../../../../../test/support/pki.js";
 import { proofOfCertificate } from "../../../runtime/security/certificate.js";
 import { describeFailure } from "../../common/failure.js";
 import { buildProgram } from "../../program.js";
+import { DirectoryLock } from "../../../runtime/directory-lock.js";
 import { createFile, replaceFile } from "./files.js";
 import type { Shown } from "./show.js";
 
@@ -349,6 +351,56 @@ test("a new key stays where a link has its file, and its service can read it", a
   expect(lstatSync(path).isSymbolicLink()).toBe(true);
   const { gid, mode } = statSync(file);
   expect([readFileSync(file, "utf8").match(/# next/g)?.length, gid, mode & 0o777]).toEqual([1, group, 0o640]);
+});
+
+test("one command changes a folder at a time, and others are refused", async () => {
+  await must("authority", "pki");
+  await must("member", "pki", "a", "--host", "localhost");
+  await must("key", "pki/cluster.key");
+  const lock = await DirectoryLock.take(at("."), ".cert-lock");
+  const before = readdirSync(at(".")).map((name) => [name, statSync(at(name)).mtimeMs]);
+  const changes = [
+    ["renew", "pki", "--all"],
+    ["rotate", "pki", "trust"],
+    ["rotate", "pki/cluster.key", "trust"],
+    ["client", "pki"],
+    ["key", "pki/other.key"],
+  ];
+  for (const words of changes) expect(await refusal(...words)).toMatchObject({ code: "DATA_IN_USE" });
+  expect(readdirSync(at(".")).map((name) => [name, statSync(at(name)).mtimeMs])).toEqual(before);
+  await lock.release();
+  await must("renew", "pki", "--all");
+
+  const renewal = () => leasehold(["cert", "renew", join(folder, "pki"), "--all"]).finished;
+  const codes = (await Promise.all([renewal(), renewal(), renewal()])).map(({ code }) => code);
+  expect(codes).toContain(0);
+  expect((await shown()).code).toBe(0);
+});
+
+test("a renewal that is killed at any moment leaves pairs that fit, or that the next one renews", async () => {
+  await must("authority", "pki");
+  await must("member", "pki", "a", "--host", "localhost");
+  const states = new Set<string>();
+  for (let tries = 0; tries < 6; tries += 1) {
+    const renewal = leasehold(["cert", "renew", join(folder, "pki"), "--all"]);
+    const key = read("a.key");
+    // The moment is when the key has been replaced, or a random one.
+    const untilMs = Date.now() + 1_500 * Math.random();
+    while (read("a.key") === key && Date.now() < (tries % 2 === 0 ? Infinity : untilMs)) await sleep(1);
+    renewal.process.kill("SIGKILL");
+    await renewal.finished;
+    states.add((await shown()).certificates.map(({ state }) => state).join(" "));
+    await must("renew", "pki");
+    expect((await shown()).code).toBe(0);
+    expect(readdirSync(at("."))).toEqual(["a.key", "a.pem", "ca.key", "ca.pem"]);
+  }
+  expect([...states].filter((each) => !["ok ok", "ok unfit"].includes(each))).toEqual([]);
+
+  // As if it had been killed between the two files.
+  copyFileSync(at("ca.key"), at("a.key"));
+  expect((await shown()).certificates[1]).toMatchObject({ state: "unfit" });
+  await must("renew", "pki");
+  expect((await shown()).code).toBe(0);
 });
 
 test("a private key is replaced only once its certificate is on the disk", async () => {

@@ -1,8 +1,12 @@
+import type { X509Certificate } from "node:crypto";
+import { dirname } from "node:path";
 import { exitCode } from "../../common/exit-codes.js";
 import { type SharedOptions, settingsOf } from "../../common/settings.js";
 import { present } from "../../output/present.js";
 import { Authority, type Step, createAuthority } from "./authority.js";
 import { createClusterKey, rotateClusterKey } from "./cluster-key-file.js";
+import { secretFolder } from "./files.js";
+import { withFolderLock } from "./folder-lock.js";
 import type { KindName } from "./profile.js";
 import { isFolder, presentCertificates, shownOf } from "./show.js";
 
@@ -21,7 +25,9 @@ const dayMs = 86_400_000;
 
 /** `leasehold cert authority`. */
 export async function authority(folder: string, options: CertOptions): Promise<number> {
-  const path = await createAuthority(folder, options.cluster, options.days ?? authorityDays);
+  await secretFolder(folder);
+  const days = options.days ?? authorityDays;
+  const path = await withFolderLock(folder, () => createAuthority(folder, options.cluster, days));
   return printMade([path], options);
 }
 
@@ -33,7 +39,7 @@ export async function issue(
   options: CertOptions,
 ): Promise<number> {
   const { cluster, days = certificateDays, host: hosts = [] } = options;
-  const path = await (await Authority.in(folder)).issue(kind, name, { cluster, hosts, days });
+  const path = await changed(folder, (own) => own.issue(kind, name, { cluster, hosts, days }));
   return printMade([path], options);
 }
 
@@ -41,9 +47,8 @@ export async function issue(
 export async function renew(folder: string, options: CertOptions): Promise<number> {
   const { all = false, days = certificateDays, within = soonDays } = options;
   const dueMs = Date.now() + within * dayMs;
-  const renewed = await (
-    await Authority.in(folder)
-  ).renew(({ validTo }) => all || Date.parse(validTo) < dueMs, days);
+  const isDue = ({ validTo }: X509Certificate) => all || Date.parse(validTo) < dueMs;
+  const renewed = await changed(folder, (own) => own.renew(isDue, days));
   return printMade(
     renewed,
     options,
@@ -60,7 +65,7 @@ export async function show(paths: readonly string[], options: CertOptions): Prom
 
 /** `leasehold cert key`. */
 export async function key(path: string, options: CertOptions): Promise<number> {
-  await createClusterKey(path, options.roles === true);
+  await withFolderLock(dirname(path), () => createClusterKey(path, options.roles === true));
   const text = `${path}: copy it to every machine`;
   present(settingsOf(options).output, { document: { file: path }, table: () => [text] });
   return exitCode("ok");
@@ -70,14 +75,21 @@ export async function key(path: string, options: CertOptions): Promise<number> {
 export async function rotate(path: string, step: Step, options: CertOptions): Promise<number> {
   if (await isFolder(path)) {
     const days = { authority: authorityDays, others: options.days ?? certificateDays };
-    const changed = await (await Authority.in(path)).rotate(step, days);
+    const written = await changed(path, (own) => own.rotate(step, days));
     const what = step === "switch" ? "ca.pem and the new certificates" : "ca.pem";
-    return printMade(changed, options, nextText(what, path, step));
+    return printMade(written, options, nextText(what, path, step));
   }
-  await rotateClusterKey(path, step);
+  await withFolderLock(dirname(path), () => rotateClusterKey(path, step));
   const text = nextText(path, path, step);
   present(settingsOf(options).output, { document: { file: path, next: text }, table: () => [text] });
   return exitCode("ok");
+}
+
+/** Changes the certificates of a folder, which is not created. */
+async function changed<T>(folder: string, change: (own: Authority) => Promise<T>): Promise<T> {
+  await Authority.in(folder);
+  // Read again: another command may have changed it until now.
+  return withFolderLock(folder, async () => change(await Authority.in(folder)));
 }
 
 /** A core's server is the slowest to reread its files: 10 s. */

@@ -18,6 +18,15 @@ import { certFailure } from "./failure.js";
 export const secretMode = 0o600;
 export const publicMode = 0o644;
 
+const workFolder = ".cert-";
+/** The names of the folders in which files are prepared. */
+export const workFolderPattern = /^\.cert-[A-Za-z0-9]{6}$/;
+
+/** Creates a folder, for its owner only, in which files of `folder` are prepared: on the same file system. */
+export function makeWorkFolder(folder: string): Promise<string> {
+  return mkdtemp(join(folder, workFolder));
+}
+
 /** Writes a file elsewhere and then puts it in place: a reader sees the whole former or the whole new one. */
 async function placed(
   path: string,
@@ -25,7 +34,7 @@ async function placed(
   mode: number,
   place: (from: string) => Promise<void>,
 ): Promise<void> {
-  const beside = await mkdtemp(join(dirname(path), ".cert-"));
+  const beside = await makeWorkFolder(dirname(path));
   try {
     const from = join(beside, basename(path));
     const file = await open(from, "wx", mode);

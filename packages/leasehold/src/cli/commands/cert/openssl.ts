@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { certFailure } from "./failure.js";
-import { secretMode } from "./files.js";
+import { makeWorkFolder, secretMode } from "./files.js";
 import { type Profile, clusterUri } from "./profile.js";
 
 /** A certificate and its private key, PEM. */
@@ -71,7 +71,7 @@ async function make(
 ): Promise<Issued> {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const key = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
-  const work = await mkdtemp(join(folder, ".cert-"));
+  const work = await makeWorkFolder(folder);
   try {
     await writeFile(join(work, "own.key"), key, { mode: secretMode });
     await writeFile(join(work, "openssl.cnf"), configuration(extensions));

@@ -36,10 +36,10 @@ import * as keys from "./incarnation-key.js";
 import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
- * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free. `npm run
- * intrude` makes more of it; LEASEHOLD_TRIES says how much more.
+ * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free.
+ * LEASEHOLD_TRIES is the number of tries: few, as this runs on every change. A million take half an hour.
  */
-const tries = Math.min(Number(process.env["LEASEHOLD_TRIES"] ?? 200), 20_000);
+const tries = Math.min(Number(process.env["LEASEHOLD_TRIES"] ?? 200), 1_000_000);
 const inParallel = 8;
 
 const planted = vi.hoisted(() => ({ everybodyIsBelieved: false }));
