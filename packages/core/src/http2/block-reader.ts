@@ -1,9 +1,9 @@
 import { type Decoded, HeaderDecoder } from "./header-decoder.js";
 import { type RequestHead, requestHead } from "./request.js";
 
-/** Clients repeat headers from call to call: number of blocks remembered. */
+/** Number of blocks remembered: clients repeat headers from call to call. */
 const knownMax = 8;
-/** Longer blocks have content that will not repeat. */
+/** Longer blocks have content that is unlikely to repeat. */
 const knownBytesMax = 64;
 
 interface Known {
@@ -13,7 +13,7 @@ interface Known {
 
 export type Read = RequestHead | "malformed" | "too large";
 
-/** Reads the heads of requests: a repeated block costs no decoding while the table is the same. */
+/** Reads the heads of requests. A repeated block costs no decoding while the table is unchanged. */
 export class BlockReader {
   readonly #decoder: HeaderDecoder;
   readonly #known: Known[] = [];
@@ -36,7 +36,7 @@ export class BlockReader {
     if (isTooLarge) return "too large";
     const head = requestHead(fields);
     if (head === undefined) return "malformed";
-    // A block that changes the table has another meaning the next time.
+    // A block that changes the table means something else the next time.
     const changed = this.#generation !== this.#decoder.generation;
     if (changed) this.#known.length = 0;
     this.#generation = this.#decoder.generation;

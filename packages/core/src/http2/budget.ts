@@ -1,4 +1,4 @@
-/** A budget of `burst` at once, to which each tick adds `perTick`. */
+/** A budget that starts with `burst` and grows by `perTick` at each tick, up to `burst`. */
 export class Budget {
   readonly #burst: number;
   readonly #perTick: number;
@@ -10,7 +10,7 @@ export class Budget {
     this.#left = burst;
   }
 
-  /** Takes one; false if it is used up. */
+  /** Takes one; false if none is left. */
   spend(): boolean {
     this.#left -= 1;
     return this.#left >= 0;

@@ -122,7 +122,7 @@ describe("RFC 9113", () => {
     expect(answers[0]!.payload.toString()).toBe("12345678");
   });
 
-  test("a request may have an address for its authority, padding, a priority, and a block in many frames", () => {
+  test("a request may have an address as its authority, padding, a priority, and a header block in many frames", () => {
     const talk = begun();
     const padded = Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 9]), requestBlock, Buffer.alloc(3)]);
     const parts = [...requestBlock].map((byte, at) =>
@@ -136,7 +136,7 @@ describe("RFC 9113", () => {
     expect(talk.contents.get(3)).toMatchObject({ bytes: 2, isEnded: true });
   });
 
-  test("a client with a smaller table is informed once that none is used", () => {
+  test("a client with a smaller table is told once that none is used", () => {
     const talk = begun();
     talk.say(settings([1, 4_096]), headers(1, end), settings([1, 0]), headers(3, end), headers(5, end));
     const block = headerBlock([[":status", "200"]]);
@@ -150,7 +150,7 @@ describe("RFC 9113", () => {
     expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88", "88", "88", "88"]);
   });
 
-  test("a client that shrinks its table twice before an answer is informed all the same", () => {
+  test("a client that shrinks its table twice before an answer is told, too", () => {
     const talk = begun();
     talk.say(settings([1, 64]), settings([1, 4_096]), settings([1, 0]), headers(1, end), headers(3, end));
     const block = headerBlock([[":status", "200"]]);
@@ -160,17 +160,17 @@ describe("RFC 9113", () => {
     expect(blocks.map(({ payload }) => payload.toString("hex"))).toEqual(["2088", "88"]);
   });
 
-  test("the same bytes mean something else when the table has changed between", () => {
+  test("equal header blocks are decoded anew after the table has changed", () => {
     const talk = begun();
     const pseudo = Buffer.from("838604022f61", "hex");
-    // Indexes 62 and 63 are the two newest.
+    // Indexes 62 and 63 are the newest entries.
     const keeping = (value: string) => Buffer.concat([pseudo, Buffer.from(`400166${value}`, "hex")]);
     const again = Buffer.concat([pseudo, Buffer.from([0xbe])]);
     talk.say(headers(1, 0, keeping("0131")), headers(3, 0, again), headers(5, 0, again));
     talk.say(headers(7, 0, keeping("0132")), headers(9, 0, again), headers(11, 0, again));
     expect(talk.requests.map(({ fields }) => fields.get("f")?.[0])).toEqual(["1", "1", "1", "2", "2", "2"]);
     expect(talk.requests[1]).toBe(talk.requests[2]);
-    // Also when it was changed by what stands behind a request.
+    // Also when trailers changed the table.
     talk.say(headers(13), headers(13, end, Buffer.from("4001660133", "hex")), headers(15, 0, again));
     expect(talk.requests.at(-1)!.fields.get("f")).toEqual(["3"]);
   });
@@ -184,7 +184,7 @@ describe("flow control", () => {
       .filter(({ stream: of, type }) => type === frameType.data && of === stream)
       .reduce((sum, { payload }) => sum + payload.length, 0);
 
-  test("the window is replenished: a client may send without end while its data is consumed", () => {
+  test("the window is replenished: a client may send forever while its data is consumed", () => {
     const talk = begun();
     talk.say(headers(1));
     for (let round = 0; round < 400; round += 1) {
@@ -206,19 +206,19 @@ describe("flow control", () => {
       .filter(({ stream: of }) => of === stream)
       .reduce((sum, { payload }) => sum + payload.readUInt32BE(), 0);
 
-  test("exceeding a stream's window resets it, and exceeding the connection's closes it", () => {
+  test("exceeding a stream's window resets the stream, and exceeding the connection's closes the connection", () => {
     const talk = begun();
     talk.say(headers(1), ...Array.from({ length: 5 }, () => data(1, 16_384)));
     expect(talk.resets(1)).toEqual([errorCode.flowControl]);
     expect(talk.wentAway).toBeUndefined();
     const all = begun();
-    // In one piece, before anything is given back.
+    // In one piece, before any window is replenished.
     const flood = Buffer.concat([headers(1), ...Array.from({ length: 80 }, () => data(1, 16_384))]);
     all.say(flood);
     expect(all.wentAway).toBe(errorCode.flowControl);
   });
 
-  test("answers keep within both windows, arrive in order, and arrive in the end", () => {
+  test("answers stay within both windows, and arrive completely and in order", () => {
     const answers = fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 6 });
     const steps = fc.array(
       fc.record({ stream: fc.integer({ min: 0, max: 6 }), by: fc.integer({ min: 1, max: 100_000 }) }),
@@ -277,7 +277,7 @@ describe("flow control", () => {
     );
   });
 
-  /** Pieces of so many bytes; which of them have been made is seen. */
+  /** A message of `count` pieces of this size; `made` records those that were made. */
   function pieces(count: number, bytes: number, length = count * bytes) {
     const made: number[] = [];
     const each = function* () {
@@ -290,7 +290,7 @@ describe("flow control", () => {
     return { made, message: { length, pieces: each } };
   }
 
-  test("a long message is made as the windows of its client open, a piece at a time, beside others", () => {
+  test("a long message is made a piece at a time, as its client's windows open, concurrently with others", () => {
     const talk = begun();
     talk.say(settings([4, 10_000]), windowUpdate(0, 1_000_000), headers(1, end), headers(3, end));
     const [slow, fast] = [pieces(100, 1_000), pieces(100, 1_000)];
@@ -307,7 +307,7 @@ describe("flow control", () => {
     );
     expect(bytes.readUInt32BE(1)).toBe(100_000);
     expect(bytes.subarray(5).every((byte, at) => byte === Math.floor(at / 1_000))).toBe(true);
-    // The other one is reset in its middle: nothing more of it is made.
+    // The other message is reset midway: no more of it is made.
     talk.say(reset(1), windowUpdate(1, 200_000));
     talk.drain();
     expect([slow.made.length, talk.connection.streams]).toEqual([10, 0]);
@@ -336,7 +336,7 @@ describe("flow control", () => {
     expect([talk.contents.get(1)!.over, talk.contents.get(3)!.over]).toEqual([false, true]);
   });
 
-  test("output under back-pressure stays at its streams, and resumes where it was", () => {
+  test("under back-pressure, output waits in its streams and later resumes where it was", () => {
     const talk = begun();
     talk.say(settings([4, 2 ** 31 - 1]), windowUpdate(0, 2 ** 30), headers(1, end));
     talk.connection.send.hold();
@@ -408,7 +408,7 @@ describe("bounds on a client's cost", () => {
     expect(talk.connection.streams).toBe(0);
   });
 
-  test("the same in a day is no flood", () => {
+  test("the same frames spread over a day are not a flood", () => {
     const talk = begun();
     talk.say(headers(1));
     for (let second = 0; second < 50; second += 1) {
@@ -421,7 +421,7 @@ describe("bounds on a client's cost", () => {
     expect(talk.wentAway).toBeUndefined();
   });
 
-  test("resets of answered streams are no flood", () => {
+  test("resets of answered streams are not a flood", () => {
     const talk = begun();
     for (let round = 0; round < 10_000; round += 1) {
       const id = round * 2 + 1;
@@ -433,7 +433,7 @@ describe("bounds on a client's cost", () => {
     expect([talk.wentAway, talk.connection.streams]).toEqual([undefined, 0]);
   });
 
-  test("as many pings as messages are no flood: gRPC's clients send one for each", () => {
+  test("as many pings as messages are not a flood: gRPC clients send one for each", () => {
     const talk = begun();
     talk.say(headers(1));
     for (let round = 0; round < 50_000; round += 1) {
@@ -450,7 +450,7 @@ describe("bounds on a client's cost", () => {
     expect([talk.wentAway, talk.connection.isOver]).toEqual([undefined, false]);
   });
 
-  test("a client that reads no answers is disconnected before they are many", () => {
+  test("a client that reads no answers is disconnected before many accumulate", () => {
     const talk = begun();
     for (let round = 0; round < 100_000 && !talk.connection.isOver; round += 1) {
       talk.connection.take(ping);
@@ -460,7 +460,7 @@ describe("bounds on a client's cost", () => {
     expect(talk.connection.send.madeBytes).toBeLessThan(300_000);
   });
 
-  test("headers that come to be too many are refused, and the connection goes on", () => {
+  test("too many headers are refused, and the connection continues", () => {
     const talk = begun();
     const long = Buffer.concat([
       Buffer.from("8386 0402 2f61 400166 7fa107".replaceAll(" ", ""), "hex"),
@@ -472,7 +472,7 @@ describe("bounds on a client's cost", () => {
     expect(talk.contents.has(5)).toBe(true);
   });
 
-  test("a continuous upload may be within a frame at every tick", () => {
+  test("a continuous upload may be in the middle of a frame at every tick", () => {
     const talk = begun();
     talk.say(headers(1));
     const upload = Buffer.concat(Array.from({ length: 40 }, () => data(1, 1_000)));
@@ -484,14 +484,14 @@ describe("bounds on a client's cost", () => {
     expect([talk.wentAway, talk.contents.get(1)!.bytes]).toEqual([undefined, 20_000]);
   });
 
-  test("many windows in one frame of settings cost no more than the last of them", () => {
+  test("many window sizes in one settings frame cost no more than the last of them", () => {
     const talk = begun(1_000);
     for (let id = 1; id < 2_000; id += 2) talk.say(headers(id));
     const change = settings(...Array.from({ length: 2_700 }, (_, at): [number, number] => [4, 1_000 + at]));
-    // Processor time: the machine's other work is not counted.
+    // CPU time, so that other work on the machine does not count.
     const start = process.cpuUsage();
     for (let count = 0; count < 200; count += 1) talk.say(change);
-    // One after the other, they are half a billion windows.
+    // Applied one by one, they would change half a billion windows.
     expect(process.cpuUsage(start).user / 1_000).toBeLessThan(3_000);
     talk.connection.send.answer(talk.streams[0]!, requestBlock, new Uint8Array(5_000), requestBlock);
     talk.drain();
@@ -520,7 +520,7 @@ describe("bounds on a client's cost", () => {
   });
 });
 
-test("a request that is answered before its end is reset a little later, unless its end comes before", () => {
+test("a request answered before its end is reset a little later, unless its end arrives first", () => {
   const talk = begun();
   talk.say(headers(1), headers(3), headers(5), headers(7, end));
   for (const stream of talk.streams) talk.connection.send.end(stream, headerBlock([[":status", "200"]]));
@@ -558,7 +558,7 @@ test("a disconnect is reported once on each stream; a draining server finishes r
 });
 
 const id = fc.integer({ min: 0, max: 9 });
-/** Frames that make sense, more or less. */
+/** Frames that are mostly valid. */
 const frames = fc.oneof(
   fc.tuple(id, fc.constantFrom(0, end)).map(([stream, flags]) => headers(stream, flags)),
   fc.tuple(id, fc.uint8Array({ maxLength: 40 })).map(([stream, block]) => headers(stream, 0, block)),
@@ -585,10 +585,11 @@ function pieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   return found;
 }
 
-test("input in any pieces is handled and answered alike", () => {
+test("input is handled and answered the same, however it is split", () => {
   fc.assert(
     fc.property(fc.array(frames, { maxLength: 12 }), cuts, (all, sizes) => {
-      // A message larger than a window is given back as it arrives: pieces decide when.
+      // At most 100,000 bytes: a larger message than a window is credited as it arrives, so pieces would
+      // matter.
       const bytes = Buffer.concat([begin, ...all]).subarray(0, 100_000);
       const [whole, cut] = [new Talk(), new Talk()];
       whole.say(bytes);

@@ -20,24 +20,25 @@ import { areTrailers, type RequestHead } from "./request.js";
 import { Sender } from "./sender.js";
 import { Stream } from "./stream.js";
 
-/** Of one header block, compressed and decompressed. */
+/** Bounds of one header block: compressed, and decompressed. */
 const blockBytesMax = 64 * 1024;
 const listBytesMax = 64 * 1024;
 
 /**
- * Of all streams together: replenished as soon as data is seen, since streams have windows of their own.
+ * The receive window of all streams together. It is replenished as soon as data arrives, since streams have
+ * windows of their own.
  */
 const connectionWindow = 1024 * 1024;
 
-/** Unread answers to pings and settings: beyond this the connection is closed. */
+/** Bound of unread answers to pings and settings: beyond it the connection is closed. */
 const unreadBytesMax = 256 * 1024;
 
-/** The budget of requests that are reset, or refused as malformed. */
+/** The budget of requests that the client resets, or that are refused as malformed. */
 const resetsMax = { burst: 2_000, perTick: 1_000 };
 /** The budget of frames that demand an answer, or carry nothing. */
 const idleFramesMax = { burst: 10_000, perTick: 5_000 };
 
-/** Streams to be reset with the next tick; more are reset at once. */
+/** Number of streams that may wait to be reset at the next tick; others are reset at once. */
 const answeredMax = 1_024;
 
 /** Ticks allowed for one frame, one header block, or the preface with the first settings. */
@@ -46,9 +47,9 @@ const slowTicksMax = 10;
 /** A connection's ports. */
 export interface ConnectionPorts {
   allocate(length: number): Uint8Array;
-  /** There is output, after there was none. */
+  /** Called when there is output after there was none. */
   made(): void;
-  /** A request begins; it gets a receiver, or an answer at once. */
+  /** A request begins. It must get a receiver, or an answer at once. */
   request(stream: Stream, head: RequestHead): void;
 }
 
@@ -60,9 +61,9 @@ interface Block {
 }
 
 /**
- * The server's side of one connection of HTTP/2 (RFC 9113), without a socket or a clock: bytes come in by
- * `take`, frames go out by `send.take`, and `tick` is called once a second. A client's input never makes it
- * throw: on protocol errors or abuse it sends GOAWAY, and then `isOver`.
+ * The server's side of one HTTP/2 connection (RFC 9113), without a socket or a clock: bytes come in by
+ * `take`, frames go out by `send.take`, and `tick` is called once a second. Client input never makes it
+ * throw: on protocol errors or abuse it sends GOAWAY and then `isOver` is true.
  */
 export class Connection {
   readonly send: Sender;
@@ -73,7 +74,7 @@ export class Connection {
   readonly #streams = new NumberMap<Stream>();
   readonly #resets = new Budget(resetsMax);
   readonly #idleFrames = new Budget(idleFramesMax);
-  /** Streams whose requests were answered before they ended. */
+  /** Streams that were answered before the request ended, and have to be reset. */
   readonly #answered = new Set<number>();
   /** An unfinished header block. */
   #block: Block | undefined;
@@ -82,9 +83,9 @@ export class Connection {
   #lastTaken = 0;
   #receiveWindow = initialWindow;
   #hasSettings = false;
-  /** Incomplete at the last tick: a frame by its number, or a header block. */
+  /** What was incomplete at the last tick: the settings, a frame (by its number), or a header block. */
   #unfinished: Block | number | "settings" | undefined;
-  /** Number of ticks it has been the same. */
+  /** Number of ticks for which the same has been incomplete. */
   #slowTicks = 0;
   #isLeaving = false;
   #isOver = false;
@@ -139,7 +140,7 @@ export class Connection {
     if (this.#slowTicks > slowTicksMax) this.#fail(errorCode.enhanceYourCalm);
   }
 
-  /** Drains: no new requests; it is over when those in progress have been answered. */
+  /** Drains: accepts no new requests, and is over when those in progress have been answered. */
   leave(): void {
     if (this.#isOver || this.#isLeaving) return;
     this.#isLeaving = true;
@@ -153,7 +154,7 @@ export class Connection {
     for (const stream of this.#streams.values()) this.#forget(stream, false);
   }
 
-  /** A refused request costs the client as much as a reset one: each has been begun. */
+  /** A refused request counts against the client's budget like a reset one, as each was begun. */
   #refuse(id: number, code: ErrorCode): ErrorCode | undefined {
     this.send.reset(id, code);
     const stream = this.#streams.get(id);
@@ -168,7 +169,7 @@ export class Connection {
     this.#forget(stream, false);
   }
 
-  /** Content of a stream was consumed: opens the window for as much more. */
+  /** The stream's content was consumed: widens its window by as much. */
   consumed(stream: Stream, bytes: number): void {
     stream.consumed += bytes;
     if (stream.isRemoteEnded || stream.isOver || stream.consumed < initialWindow / 2) return;
@@ -188,8 +189,8 @@ export class Connection {
   }
 
   /**
-   * Resets the stream of an answered request at the next tick, as the rest of the request is of no use. Not
-   * at once: clients on Node that are just writing lose an answer that arrives together with its reset.
+   * Resets the stream of an answered request at the next tick, since nobody needs the rest of the request.
+   * Not at once: clients on Node that are still writing lose an answer that arrives together with its reset.
    */
   #endLater(stream: number): void {
     if (this.#answered.size < answeredMax) this.#answered.add(stream);
@@ -233,7 +234,7 @@ export class Connection {
     return this.#handle(frame);
   }
 
-  /** @returns an error of the connection */
+  /** @returns an error that ends the connection */
   #handle(frame: Frame): ErrorCode | undefined {
     switch (frame.type) {
       case frameType.data:
@@ -277,7 +278,7 @@ export class Connection {
     const isEnd = (frame.flags & flag.endStream) !== 0;
     if (length === 0 && !isEnd && !this.#idleFrames.spend()) return errorCode.enhanceYourCalm;
     const stream = this.#streams.get(frame.stream);
-    // The stream is over here, which the client does not know yet.
+    // The stream has ended here, but the client doesn't know that yet.
     if (stream === undefined) {
       if (isEnd) this.#answered.delete(frame.stream);
       return undefined;
@@ -368,8 +369,8 @@ export class Connection {
       return this.#idle();
     }
     this.#forget(stream, false);
-    // A client that has the answer it wanted ends a stream so: etcd's Go client does for each single
-    // keep-alive.
+    // No abuse: a client ends a stream like this once it has the answer it wanted. etcd's Go client does so
+    // for each single keep-alive.
     if (stream.hasSentHead) return undefined;
     return this.#resets.spend() ? undefined : errorCode.enhanceYourCalm;
   }
@@ -382,7 +383,7 @@ export class Connection {
     }
     if ((end - start) % 6 !== 0) return errorCode.frameSize;
     this.#hasSettings = true;
-    // Each change visits all streams: of many in one frame, only the last is applied.
+    // Each change visits all streams, so of many in one frame only the last is applied.
     let window: number | undefined;
     for (let at = start; at < end; at += 6) {
       const id = (bytes[at]! << 8) | bytes[at + 1]!;
@@ -399,7 +400,7 @@ export class Connection {
     return this.#idle();
   }
 
-  /** The other settings have no effect here: we send small frames, few headers, and no tables. */
+  /** The other settings have no effect here: we send small frames and few headers, and use no table. */
   #set(id: number, value: number): ErrorCode | undefined {
     if (id === setting.window && value > windowMax) return errorCode.flowControl;
     if (id === setting.tableBytes && value < tableBytesMax) this.send.useNoTable();
@@ -431,13 +432,13 @@ export class Connection {
     return code === undefined ? undefined : this.#refuse(stream.id, code);
   }
 
-  /** No request has had this number, or a later one. */
+  /** No request has had this number or a later one. */
   #isNew(stream: number): boolean {
     return stream === 0 || stream > this.#lastStream;
   }
 }
 
-/** With all of its bits. */
+/** All 32 bits. */
 function numberOf(bytes: Uint8Array, at: number): number {
   return numberAt(bytes, at) + (bytes[at]! >= 0x80 ? 2 ** 31 : 0);
 }

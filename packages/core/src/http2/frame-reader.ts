@@ -4,13 +4,13 @@ export interface Frame {
   readonly type: number;
   readonly flags: number;
   readonly stream: number;
-  /** The input with the payload, which lies from `start` to `end`. */
+  /** The input; the payload is the part from `start` to `end`. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
 }
 
-/** The input is not HTTP/2, or a frame is too large. */
+/** Why input is refused: it is not HTTP/2, or a frame is too large. */
 export type Refusal = "preface" | "size";
 
 /** Splits a connection's input into frames. At most one incomplete frame is kept. */
@@ -25,7 +25,7 @@ export class FrameReader {
     return this.#held.length === 0 ? undefined : this.#frames;
   }
 
-  /** @param take called with each complete frame; false: no more are wanted */
+  /** @param take called with each complete frame; returns false when no more are wanted */
   push(piece: Uint8Array, take: (frame: Frame) => boolean): Refusal | undefined {
     const bytes = this.#held.length === 0 ? piece : joined(this.#held, piece);
     let at = 0;
@@ -49,7 +49,7 @@ export class FrameReader {
     return this.#hold(bytes, at);
   }
 
-  /** A copy: a view of a few bytes would retain the whole piece. */
+  /** Copies the bytes: a view of a few of them would retain the whole piece. */
   #hold(bytes: Uint8Array, from: number): undefined {
     this.#held = from === bytes.length ? new Uint8Array() : bytes.slice(from);
     return undefined;
@@ -73,7 +73,7 @@ export function lengthOf({ end, start }: Frame): number {
   return end - start;
 }
 
-/** The payload without padding and priority; undefined if those exceed the frame. */
+/** Returns the payload without padding and priority; undefined if those exceed the frame. */
 export function contentOf({ bytes, end, flags, start, type }: Frame): Uint8Array | undefined {
   let from = start;
   let padding = 0;

@@ -43,13 +43,13 @@ export const errorCode = {
 } as const;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
-/** Length, type, flags and stream. */
+/** Size of a frame's head: length, type, flags and stream. */
 export const headBytes = 9;
 
-/** Maximum for both ends; we announce no larger one, and send none. */
+/** Maximum in both directions: we announce no larger one, and send none. */
 export const payloadBytesMax = 16_384;
 
-/** The size of each flow-control window before any change. */
+/** The initial size of each flow-control window. */
 export const initialWindow = 65_535;
 export const windowMax = 2 ** 31 - 1;
 
@@ -76,7 +76,7 @@ export function putNumber(bytes: Uint8Array, at: number, number: number): void {
   bytes[at + 3] = number;
 }
 
-/** Reads 31 bits; the highest is reserved. */
+/** Reads 31 bits; the highest bit is reserved. */
 export function numberAt(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! & 0x7f) << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }

@@ -1,8 +1,8 @@
 import { type Field, staticTable } from "./static-table.js";
 
 /**
- * A header block of these fields that changes no table (RFC 7541, section 6.2.2): valid on all connections,
- * so it can be made once.
+ * Makes a header block that changes no table (RFC 7541, section 6.2.2). It is valid on all connections, so it
+ * can be made once.
  */
 export function headerBlock(fields: readonly Field[]): Uint8Array {
   const bytes: number[] = [];

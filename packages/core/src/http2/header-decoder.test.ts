@@ -38,7 +38,7 @@ const responses = [
     "set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1",
   ],
 ];
-/** A table of 256 bytes, as the examples of responses have it. */
+/** A table of 256 bytes, as in the RFC's examples of responses. */
 const smallTable = "3fe101";
 
 /** RFC 7541, appendix C. */
@@ -103,7 +103,7 @@ test.each([
   expect(() => decoded(new HeaderDecoder(listBytesMax), block)).toThrow(CompressionError);
 });
 
-test("a table that is made smaller forgets its oldest entries, and one of no bytes all", () => {
+test("shrinking the table evicts its oldest entries; shrinking it to 0 bytes evicts all", () => {
   const decoder = new HeaderDecoder(listBytesMax);
   // Three entries of 34 bytes; the newest is 62.
   decoded(decoder, "400161 0131 400162 0132 400163 0133");
@@ -113,7 +113,7 @@ test("a table that is made smaller forgets its oldest entries, and one of no byt
   expect(() => decoded(decoder, "20 be")).toThrow(CompressionError);
 });
 
-test("too many fields are reported, update the table as usual, and cost no memory", () => {
+test("too many fields are reported and cost no memory, but update the table as usual", () => {
   const decoder = new HeaderDecoder(10_000);
   const long = Buffer.alloc(3_000, 97).toString("hex");
   decoded(decoder, `400162 7fb916${long}`);
@@ -122,7 +122,7 @@ test("too many fields are reported, update the table as usual, and cost no memor
   expect(decoded(decoder, "be")).toHaveLength(1);
 });
 
-test("blocks of ours are read as what they were made of", () => {
+test("our own blocks are decoded to the fields that they were made of", () => {
   const text = fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 300 });
   fc.assert(
     fc.property(fc.array(fc.tuple(text, text), { maxLength: 10 }), (fields) => {
@@ -141,11 +141,11 @@ function branchOf(block: Uint8Array): string {
   return outcome instanceof CompressionError ? outcome.message.replaceAll(/\d+/g, "N") : String(outcome);
 }
 
-describe("a block that is kept comes to what it came to", () => {
+describe("kept inputs have their recorded outcomes", () => {
   test.each(kept.all)("$name", ({ bytes, outcome }) => expect(branchOf(bytes)).toBe(outcome));
 });
 
-test("any block is read or refused, in time", () => {
+test("any block is read or refused in bounded time", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 5 }), (blocks) => {
       for (const block of kept.isLooking ? blocks : []) {

@@ -1,34 +1,34 @@
 import { huffmanText } from "./huffman.js";
 import { type Field, staticTable } from "./static-table.js";
 
-/** RFC 7541, section 4.1: overhead of an entry beside its name and value. */
+/** RFC 7541, section 4.1: overhead of an entry in addition to its name and value. */
 const entryOverhead = 32;
 
-/** The initial size at both ends; we announce no other. */
+/** The initial table size at both ends; we announce no other. */
 export const tableBytesMax = 4_096;
 
-/** An invalid header block: the tables of both ends have diverged. */
+/** A header block is invalid: the tables of both ends have diverged. */
 export class CompressionError extends Error {}
 
 export interface Decoded {
   readonly fields: readonly Field[];
-  /** It exceeds the bound; some fields are missing here. */
+  /** The fields exceed the bound, and some are missing here. */
   readonly isTooLarge: boolean;
 }
 
-/** Decodes the header blocks of one direction of a connection, in their order (RFC 7541). */
+/** Decodes the header blocks of one direction of a connection, in order (RFC 7541). */
 export class HeaderDecoder {
   readonly #listBytesMax: number;
   /** Newest first. */
   readonly #table: Field[] = [];
   #tableBytes = 0;
   #tableBytesMax = tableBytesMax;
-  /** Counts changes of the table: while it is the same, the same bytes mean the same. */
+  /** Counts changes of the table. While it is unchanged, equal blocks mean the same. */
   generation = 0;
   #block: Uint8Array = new Uint8Array();
   #at = 0;
 
-  /** @param listBytesMax of the fields of one block, each with an overhead of 32 bytes */
+  /** @param listBytesMax bound of the fields of one block, each with an overhead of 32 bytes */
   constructor(listBytesMax: number) {
     this.#listBytesMax = listBytesMax;
   }
@@ -75,7 +75,7 @@ export class HeaderDecoder {
     this.generation += 1;
     const size = sizeOf(field);
     this.#evict(this.#tableBytesMax - size);
-    // An entry larger than the table empties it, and is not added.
+    // An entry larger than the table empties the table, and is not added.
     if (size > this.#tableBytesMax) return;
     this.#table.unshift(field);
     this.#tableBytes += size;
@@ -93,21 +93,21 @@ export class HeaderDecoder {
       this.#tableBytes -= sizeOf(this.#table.pop()!);
   }
 
-  /** Section 5.1: the first byte has this many bits of it. */
+  /** Section 5.1: an integer whose low bits are in the first byte. */
   #integer(prefixBits: number): number {
     const most = 2 ** prefixBits - 1;
     let value = this.#byte() & most;
     if (value < most) return value;
     for (let shift = 0; ; shift += 7) {
       const byte = this.#byte();
-      // Nothing longer is accepted.
+      // Larger numbers are not accepted.
       if (shift > 21) throw new CompressionError("a number is too large");
       value += (byte & 0x7f) * 2 ** shift;
       if ((byte & 0x80) === 0) return value;
     }
   }
 
-  /** Section 5.2. */
+  /** Section 5.2: a string. */
   #text(): string {
     const isCoded = ((this.#block[this.#at] ?? 0) & 0x80) !== 0;
     const length = this.#integer(7);

@@ -1,5 +1,6 @@
 /**
- * RFC 7541, appendix B. Codes of one length are in the order of their bytes, so the lengths determine them.
+ * RFC 7541, appendix B: code lengths by byte. Codes of one length are in the order of their bytes, so the
+ * lengths determine them.
  */
 // oxfmt-ignore
 const bitsOf: readonly number[] = [
@@ -18,8 +19,8 @@ const bitsOf: readonly number[] = [
 const bitsMost = 30;
 
 /**
- * For each length: the first code, and the bytes that have one. The end-of-string code (30 ones) is left
- * out.
+ * For each length: the first code, and the bytes with codes of that length. The end-of-string code (30 ones)
+ * is omitted.
  */
 const firstCode: number[] = [];
 const bytesOf: number[][] = [];
@@ -30,8 +31,8 @@ for (let bits = 0, code = 0; bits <= bitsMost; bits += 1, code *= 2) {
 }
 
 /**
- * Undefined for invalid Huffman code: it contains end-of-string, or is not padded with ones to a whole
- * byte.
+ * Returns undefined for an invalid Huffman code: one that contains end-of-string, or is not padded with ones
+ * to a whole byte.
  */
 export function huffmanText(bytes: Uint8Array, start: number, end: number): string | undefined {
   let text = "";

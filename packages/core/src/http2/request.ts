@@ -4,18 +4,18 @@ import type { Field } from "./static-table.js";
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
-  /** All but pseudo-header fields, by name. */
+  /** By name, without pseudo-header fields. */
   readonly fields: ReadonlyMap<string, readonly string[]>;
-  /** Approximate memory. */
+  /** Approximate memory, bytes. */
   readonly bytes: number;
 }
 
-/** Overhead of a field beside its name and value, as in HPACK (RFC 7541, section 4.1). */
+/** Overhead of a field in addition to its name and value, as in HPACK (RFC 7541, section 4.1). */
 const fieldBytes = 32;
 
 const pseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
 
-/** RFC 9113, section 8.2.2: they belong to one connection of HTTP/1.1. */
+/** RFC 9113, section 8.2.2: fields that are specific to an HTTP/1.1 connection. */
 const hopFields: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -25,10 +25,10 @@ const hopFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sections 8.2 and 8.3. `:authority` is not validated: clients of etcd 3.4 in Go send a whole address
- * there, and nothing reads it.
+ * Validates a request's fields (sections 8.2 and 8.3). `:authority` is not validated: clients of etcd 3.4 in
+ * Go send a whole address there, and nothing reads it.
  *
- * @returns undefined if it is malformed
+ * @returns undefined if the fields are malformed
  */
 export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   const pseudo = new Map<string, string>();
@@ -52,7 +52,7 @@ export function requestHead(fields: readonly Field[]): RequestHead | undefined {
   return { method, path, fields: others, bytes };
 }
 
-/** Whether these fields may follow the content. */
+/** Whether these fields may be sent as trailers. */
 export function areTrailers(fields: readonly Field[]): boolean {
   return fields.every(([name, value]) => !name.startsWith(":") && isPlain(name, value));
 }

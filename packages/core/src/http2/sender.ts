@@ -13,48 +13,48 @@ import {
 } from "./frames.js";
 import type { LongMessage, Stream, Waiting } from "./stream.js";
 
-/** The head of a gRPC message: compression flag and length. */
+/** Length of a gRPC message's head: compression flag and message length. */
 export const prefixBytes = 5;
 
-/** Output buffered for the socket: more waits at the streams. */
+/** Bound of output buffered for the socket; more waits in the streams. */
 const madeBytesMax = 64 * 1024;
 
-/** Frames up to this size are copied behind their heads; longer ones are sent uncopied. */
+/** Messages up to this size are copied behind their heads; longer ones are sent uncopied. */
 const copiedBytesMax = 2_048;
 
-/** Pings accepted in answer to earlier data. */
+/** Bound of pings accepted in answer to earlier data. */
 const pingsOwedMax = 1_000;
 
-/** A table of no bytes (RFC 7541, section 6.3). */
+/** Sets the table's size to 0 (RFC 7541, section 6.3). */
 const noTable = Uint8Array.of(0x20);
 
 /** A sender's ports. */
 export interface SenderPorts {
   allocate(length: number): Uint8Array;
-  /** There is output, after there was none. */
+  /** Called when there is output after there was none. */
   made(): void;
-  /** A stream has been sent completely. */
+  /** The stream was sent completely. */
   ended(stream: Stream): void;
-  /** A stream's output could not be made: it cannot continue. */
+  /** The stream's output could not be made, so the stream cannot continue. */
   broken(stream: Stream): void;
 }
 
-/** Makes outgoing frames, as windows and the socket have room; without room, output waits at its stream. */
+/** Makes outgoing frames as windows and the socket have room; until then, output waits in its stream. */
 export class Sender {
   readonly #ports: SenderPorts;
   #made: Uint8Array[] = [];
   #madeBytes = 0;
   #window = initialWindow;
-  /** For new streams. */
+  /** The window of new streams. */
   #initialWindow = initialWindow;
-  /** Streams with output and room in their own windows, in turn. */
+  /** Streams with output and room in their own windows; they take turns. */
   readonly #ready = new NumberMap<Stream>();
-  /** Streams that wait for the connection's window. */
+  /** Streams waiting for room in the connection's window. */
   readonly #blocked = new NumberMap<Stream>();
   #isPumping = false;
   /** Back-pressure: the socket accepts no more for now. */
   #isHeld = false;
-  /** The client waits for the announcement of a smaller table. */
+  /** A smaller table has to be announced to the client. */
   #isTableToName = false;
   #isTableNamed = false;
   #pingsOwed = 0;
@@ -71,14 +71,14 @@ export class Sender {
     return this.#madeBytes;
   }
 
-  /** A ping may answer our data: gRPC clients measure the bandwidth by it. */
+  /** Whether a ping may answer our data: gRPC clients measure bandwidth that way. */
   takeOwedPing(): boolean {
     if (this.#pingsOwed === 0) return false;
     this.#pingsOwed -= 1;
     return true;
   }
 
-  /** Both windows have room for a frame of data. */
+  /** Call only if both windows have room for the frame. */
   #spend(stream: Stream, length: number): void {
     stream.sendWindow -= length;
     this.#window -= length;
@@ -152,7 +152,7 @@ export class Sender {
     this.pump();
   }
 
-  /** With its prefix. */
+  /** Makes the queue entry of a message, with its prefix. */
   #waiting(message: Uint8Array | LongMessage, taken: (() => void) | undefined): Waiting {
     const isWhole = message instanceof Uint8Array;
     const isCopied = isWhole && message.length <= copiedBytesMax;
@@ -163,7 +163,7 @@ export class Sender {
     return { bytes, at: 0, left: prefixBytes + message.length, more: rest[Symbol.iterator](), taken };
   }
 
-  /** Its effects are sent in a later turn: otherwise it could continue without end. */
+  /** Output that the callback makes is sent later: sending it at once could recurse without bound. */
   #reportTaken(taken: (() => void) | undefined): void {
     if (taken === undefined) return;
     this.#isPumping = true;
@@ -175,7 +175,7 @@ export class Sender {
     this.pump();
   }
 
-  /** A short message without predecessors in the queue is one frame, and is copied once. */
+  /** A short message with nothing queued before it is one frame, and is copied once. */
   #sendAtOnce(stream: Stream, message: Uint8Array): boolean {
     const length = prefixBytes + message.length;
     const hasRoom = length <= copiedBytesMax && length <= stream.sendWindow && length <= this.#window;
@@ -203,7 +203,7 @@ export class Sender {
     this.pump();
   }
 
-  /** Nothing more of it is sent. */
+  /** Drops the stream's unsent output. */
   forget(stream: Stream): void {
     this.#ready.delete(stream.id);
     this.#blocked.delete(stream.id);
@@ -215,11 +215,11 @@ export class Sender {
   }
 
   /**
-   * The client's table is smaller than the initial one: the next header block must announce that (RFC 7541,
-   * section 4.2). We use none, and announcing that once is enough.
+   * The client's table is smaller than the initial size, which the next header block must acknowledge (RFC
+   * 7541, section 4.2). We use no table, and announcing size 0 once is enough.
    */
   useNoTable(): void {
-    // It may become smaller several times before a block leaves.
+    // The client may shrink its table several times before a block is sent.
     if (!this.#isTableNamed) this.#isTableToName = true;
     this.#isTableNamed = true;
   }
@@ -237,7 +237,7 @@ export class Sender {
     return undefined;
   }
 
-  /** @returns an error: of the stream, or of the connection if there is none */
+  /** @returns an error: of the stream, or without one, of the connection */
   widen(stream: Stream | undefined, by: number): ErrorCode | undefined {
     if (by === 0) return errorCode.protocol;
     const window = (stream?.sendWindow ?? this.#window) + by;
@@ -251,9 +251,9 @@ export class Sender {
     return undefined;
   }
 
-  /** Sends what there is room for: a frame of each stream in turn. */
+  /** Sends as much as there is room for: one frame of each stream in turn. */
   pump(): void {
-    // Callbacks may lead to more output at once: that is sent in its turn.
+    // Callbacks may queue more output: the running loop sends it.
     if (this.#isPumping) return;
     this.#isPumping = true;
     try {
@@ -275,7 +275,9 @@ export class Sender {
     return this.#isHeld || this.#madeBytes >= madeBytesMax;
   }
 
-  /** One frame, if its window has room: otherwise the stream returns when the window is widened. */
+  /**
+   * Sends one frame if the stream's window has room; otherwise the stream returns when its window is widened.
+   */
   #sendOf(stream: Stream): void {
     this.#ready.delete(stream.id);
     this.#blocked.delete(stream.id);
@@ -319,7 +321,7 @@ export class Sender {
     if (!isCopied) this.frame(payload);
   }
 
-  /** Ours are short: each fits in one frame. */
+  /** Our header blocks are short: each fits in one frame. */
   #headers(stream: Stream, block: Uint8Array, flags: number): void {
     const first = this.#isTableToName ? noTable : new Uint8Array();
     this.#isTableToName = false;
@@ -332,7 +334,10 @@ export class Sender {
   }
 }
 
-/** Makes its next piece if the one before has been sent; false if there is none, or more than announced. */
+/**
+ * Makes the next piece if the one before has been sent. Returns false if there is none, or the pieces exceed
+ * the announced length.
+ */
 function hasBytes(waiting: Waiting): boolean {
   try {
     while (waiting.left > 0 && waiting.at === waiting.bytes.length) {

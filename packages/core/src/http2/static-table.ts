@@ -1,7 +1,7 @@
-/** A field of a header: its name in lower case, and its value, a character for each byte. */
+/** A header field: its name in lower case and its value, one character per byte. */
 export type Field = readonly [name: string, value: string];
 
-/** RFC 7541, appendix A: the first has index 1. */
+/** RFC 7541, appendix A. The first entry has index 1. */
 export const staticTable: readonly Field[] = [
   [":authority", ""],
   [":method", "GET"],

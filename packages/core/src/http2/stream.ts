@@ -1,8 +1,8 @@
 import { initialWindow } from "./frames.js";
 
-/** A message whose bytes are made when there is room to send them: only one piece is buffered. */
+/** A message whose bytes are made when there is room to send them, so only one piece is buffered. */
 export interface LongMessage {
-  /** The length of all pieces together. */
+  /** The total length of all pieces. */
   readonly length: number;
   /** Can be iterated once; each piece is a bounded amount of work. */
   pieces(): Iterable<Uint8Array>;
@@ -12,7 +12,7 @@ export interface LongMessage {
 export interface Waiting {
   bytes: Uint8Array;
   at: number;
-  /** Of `bytes` and of what follows them. */
+  /** Bytes left to send: of `bytes`, and of the pieces after it. */
   left: number;
   readonly more: Iterator<Uint8Array>;
   readonly taken: (() => void) | undefined;
@@ -20,9 +20,9 @@ export interface Waiting {
 
 /** Receives a request's content. */
 export interface Receiver {
-  /** The bytes are valid during the call only. */
+  /** The bytes are valid only during the call. */
   data(bytes: Uint8Array, isEnd: boolean): void;
-  /** The stream is over: sent completely, reset, or its connection has ended. Called once. */
+  /** The stream has ended: sent completely, reset, or its connection has ended. Called once. */
   over(isComplete: boolean): void;
 }
 
@@ -30,7 +30,7 @@ export interface Receiver {
 export class Stream {
   readonly id: number;
   receiver: Receiver | undefined;
-  /** The client has sent everything. */
+  /** The client has sent the whole request. */
   isRemoteEnded = false;
   /** Nothing more is sent. */
   isOver = false;
@@ -39,12 +39,12 @@ export class Stream {
   /** Bytes that may be sent. */
   sendWindow: number;
   readonly waiting: Waiting[] = [];
-  /** Sent after all queued output, as the end of the stream. */
+  /** Sent after all queued output to end the stream. */
   trailers: Uint8Array | undefined;
 
   /** Bytes that may be received. */
   receiveWindow = initialWindow;
-  /** Consumed, and not yet returned to the window. */
+  /** Bytes consumed but not returned to the window yet. */
   consumed = 0;
 
   constructor(id: number, sendWindow: number) {
