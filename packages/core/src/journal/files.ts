@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { LeaseholdError } from "leasehold/common";
 
-/** Makes new, renamed and removed names in a folder survive a power failure. */
+/** Makes created, renamed and removed names in a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -13,8 +13,8 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * The files have password hashes, tokens and keys: no other user of this machine may read them, under any
- * umask.
+ * The files contain password hashes, tokens and keys: no other user of this machine may read them, whatever
+ * the umask.
  */
 export const ownFileMode = 0o600;
 const ownFolderMode = 0o700;
@@ -29,8 +29,7 @@ export async function ownFolder(path: string): Promise<void> {
 export const ownFile = (path: string): Promise<void> => setMode(path, ownFileMode);
 
 /**
- * Another user's files, or those of a file system without modes, stay as they are: the administrator has
- * decided.
+ * Errors for files of another user, or on a file system without modes. Those are left to the administrator.
  */
 const notOurs: ReadonlySet<string | undefined> = new Set([
   "EPERM",
@@ -48,7 +47,7 @@ async function setMode(path: string, mode: number): Promise<void> {
   }
 }
 
-/** Wraps an error of the disk, with its meaning. */
+/** Wraps a disk error, and says what it means. */
 export function diskError(what: string, cause: unknown): LeaseholdError {
   const { code, message } = cause as NodeJS.ErrnoException;
   const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(cause));
@@ -56,12 +55,12 @@ export function diskError(what: string, cause: unknown): LeaseholdError {
   return new LeaseholdError("DISK_FAILED", text, { cause });
 }
 
-/** For content that no crash leaves behind: the server must not continue with it. */
+/** An error for content that no crash leaves behind: the server must not continue with it. */
 export function damaged(what: string, options?: ErrorOptions): LeaseholdError {
   return new LeaseholdError("LOG_CORRUPT", what, options);
 }
 
-/** A position at which a file was changed after it had been written. */
+/** An error for a file that was changed at this position after it had been written. */
 export function damagedAt(path: string, offset: number): LeaseholdError {
   return damaged(
     `${basename(path)} is damaged at byte ${offset}: what was on disk has changed there, and no loss of power ` +

@@ -6,12 +6,12 @@ import { type JournalRecord, parsePayload } from "./records.js";
 
 const headerBytes = 16;
 
-/** `length`, `checksum` and the head's own checksum, 4 bytes each, before each payload. */
+/** `length`, `checksum` and the head's own checksum, 4 bytes each, precede each payload. */
 const recordHeadBytes = 12;
 
 /**
- * Reads a segment of the former format, which is not written any more. That format could not tell a write
- * cut off by a crash from damage, so either end is refused.
+ * Reads a segment of the former format, which is no longer written. In that format a write cut off by a crash
+ * looks like damage, so both are refused.
  *
  * @returns the checksum to continue from
  * @throws LeaseholdError `LOG_CORRUPT`
@@ -25,7 +25,7 @@ export function readFormerSegment(
   const used = usedBytes(bytes);
   let checksum = chain;
   let offset = headerBytes;
-  // The last bytes of a record may be zeros.
+  // A record may end with zeros.
   while (offset < used) {
     const head = bytes.subarray(offset, offset + recordHeadBytes);
     const isHead =

@@ -27,7 +27,7 @@ const entry = (index: number, term = 1, text = `entry ${index}`): Entry => ({
 });
 const hardState = (term: number, commit = 0): HardState => ({ term, votedFor: 7n, commit });
 
-/** A small segment has little room ahead: tests open many. */
+/** Small segments have little preallocated room: tests open many. */
 const smallSegments = { segmentBytes: 64 * 1024 };
 
 async function withJournal<T>(
@@ -56,7 +56,7 @@ describe("the journal", () => {
     });
   });
 
-  test("returns what was appended, membership changes included", async () => {
+  test("returns what was appended, including membership changes", async () => {
     const change: Entry = {
       kind: "config",
       index: 2,
@@ -70,14 +70,14 @@ describe("the journal", () => {
     });
     const found = await content();
     expect(found.entries).toEqual([entry(1), change, entry(3, 2, "")]);
-    // Without what was promised, as earlier versions wrote it.
+    // Without a promise, as in files of earlier versions.
     expect(found.hardState).toEqual({ term: 2, votedFor: 0n, commit: 2, promisedMs: undefined });
     const promised = { ...hardState(2, 2), promisedMs: 500.5 };
     await withJournal(({ journal }) => journal.append({ hardState: promised }));
     expect((await content()).hardState).toEqual(promised);
   });
 
-  test("an entry at an existing index voids the former one and all after it (Raft 5.3)", async () => {
+  test("an entry at an existing index voids the earlier one and all after it (Raft 5.3)", async () => {
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1), entry(2), entry(3)] });
       await journal.append({ entries: [entry(2, 2)] });
@@ -107,7 +107,7 @@ describe("the journal", () => {
       }
       return undefined;
     };
-    // A segment that is made, and one that was there.
+    // In a new segment, and in an existing one.
     for (let time = 0; time < 2; time += 1)
       await withJournal(async () => expect(await isDurable()).toBe(true));
     await withJournal(async ({ journal }) => {
@@ -127,7 +127,7 @@ describe("the journal", () => {
     });
   });
 
-  test("a write that failed once fails everything after it, and what was acknowledged is there", async () => {
+  test("after a failed write all later ones fail, and acknowledged writes are kept", async () => {
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1)] });
       const probe = await open(join(folder, "probe"), "w");
@@ -147,7 +147,7 @@ describe("the journal", () => {
     expect((await content()).entries[0]).toEqual(entry(1));
   });
 
-  test("segments follow each other, and go when a snapshot has what is in them", async () => {
+  test("segments are removed once a snapshot covers their content", async () => {
     await withJournal(
       async ({ journal }) => {
         for (let index = 1; index <= 40; index += 1)
@@ -166,7 +166,7 @@ describe("the journal", () => {
     expect(found.hardState).toEqual(hardState(3, 40));
   });
 
-  test("a leader's snapshot replaces the log, and what follows goes on after it", async () => {
+  test("a leader's snapshot replaces the log, which continues after it", async () => {
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1), entry(2)] });
       await journal.append({ installed: { index: 9, term: 4 }, hardState: hardState(4, 9) });
@@ -192,7 +192,7 @@ describe("what a crash leaves", () => {
     return ends;
   }
 
-  test("a file that is shorter than what was written is damage: there were zeros for all of it before", async () => {
+  test("a file shorter than what was written is damaged: zeros had been preallocated for all of it", async () => {
     const ends = await write();
     const whole = await readFile(path());
     const starts = new Set([16, ...ends]);
@@ -237,7 +237,7 @@ describe("what a crash leaves", () => {
     }
   });
 
-  test("a segment that was made, and nothing written there yet, comes to have all that those before it had", async () => {
+  test("a new segment without writes receives the state of the earlier ones before they are removed", async () => {
     const options = { segmentBytes: 100 };
     await withJournal(async ({ journal }) => {
       await journal.append({ entries: [entry(1), entry(2)], hardState: hardState(7, 2) });
@@ -253,7 +253,7 @@ describe("what a crash leaves", () => {
     expect(await content()).toMatchObject({ hardState: hardState(7, 2), base: { index: 2, term: 1 } });
   });
 
-  test("preallocated room is no torn end, and a write into it may be torn at any sector", async () => {
+  test("preallocated room is not a torn write, and a write into it may be torn at any sector", async () => {
     const sector = 512;
     const starts: number[] = [];
     let crashed: Buffer = Buffer.alloc(0);
@@ -282,7 +282,7 @@ describe("what a crash leaves", () => {
     return (await readFile(path())).findLastIndex((byte) => byte !== 0) + 1;
   }
 
-  test("a flipped bit is no torn end: the server does not start", async () => {
+  test("a flipped bit is not a torn write: the server does not start", async () => {
     await write();
     await withJournal(({ journal }) => journal.append({ entries: [entry(5, 1, "\0".repeat(1_200))] }));
     const whole = await readFile(path());
@@ -298,7 +298,7 @@ describe("what a crash leaves", () => {
     }
   });
 
-  test("sectors of zeros before a later write are no torn end: the server does not start", async () => {
+  test("sectors of zeros before a later write are not a torn write: the server does not start", async () => {
     for (let index = 1; index <= 3; index += 1)
       await withJournal(({ journal }) => journal.append({ entries: [entry(index, 1, "x".repeat(1_200))] }));
     const whole = await readFile(path());
@@ -308,7 +308,7 @@ describe("what a crash leaves", () => {
     }
   });
 
-  test("a journal of the former format is read, and goes on in a segment of its own; its torn end is refused", async () => {
+  test("a journal of the former format is read and continued in a new segment; its torn end is refused", async () => {
     const former = fileURLToPath(
       new URL("../../../../test/core/fixtures/data-1/wal/000000000001.wal", import.meta.url),
     );
@@ -327,7 +327,7 @@ describe("what a crash leaves", () => {
     }
   });
 
-  test("a segment that is missing is noticed, and so is one from elsewhere", async () => {
+  test("a missing segment is detected, and so is one from another journal", async () => {
     await withJournal(
       async ({ journal }) => {
         for (let index = 1; index <= 40; index += 1) await journal.append({ entries: [entry(index)] });
@@ -373,7 +373,7 @@ describe("snapshots", () => {
     return all;
   }
 
-  test("what was saved is read, with the membership; one that is older than the named one is kept", async () => {
+  test("a saved snapshot is read with its membership; the newest older one is kept", async () => {
     const snapshots = await Snapshots.open(folder);
     for (const index of [5, 300, 20]) await snapshots.save(meta(index), [pieces]);
     expect(await snapshots.list()).toHaveLength(3);
@@ -386,7 +386,7 @@ describe("snapshots", () => {
     expect(await readAll(snapshots, { index: 300, term: 1 })).toEqual(pieces);
   });
 
-  test("one that was not finished is as if it had never been begun", async () => {
+  test("an unfinished one is discarded", async () => {
     const snapshots = await Snapshots.open(folder);
     const writer = await snapshots.begin(meta(5));
     await writer.write([data("something")]);
@@ -397,14 +397,14 @@ describe("snapshots", () => {
     await writer.abort();
   });
 
-  test("an unreadable piece is not written, and nothing stays behind", async () => {
+  test("a piece too large to be read is not written, and no file is left", async () => {
     const snapshots = await Snapshots.open(folder);
     const tooLarge = new Uint8Array(pieceBytesMax + 1);
     await expect(snapshots.save(meta(5), [pieces, [tooLarge]])).rejects.toThrow(/a piece of 67108865 bytes/);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("pieces are read whole, wherever the reads of the file part them", async () => {
+  test("pieces are read whole, wherever reads of the file split them", async () => {
     const snapshots = await Snapshots.open(folder);
     const sizes = [1, 262_144 - 40, 3, 700_000, 262_136, 8, 600_001];
     const long = sizes.map((size, at) => new Uint8Array(size).fill(at + 1));
@@ -414,7 +414,7 @@ describe("snapshots", () => {
     expect(found.map(({ length }) => length)).toEqual(sizes);
   });
 
-  test("damage anywhere is noticed before the end", async () => {
+  test("damage anywhere is detected before the end", async () => {
     const snapshots = await Snapshots.open(folder);
     await snapshots.save(meta(5), [pieces]);
     const path = join(folder, (await readdir(folder))[0]!);

@@ -15,25 +15,29 @@ import {
   writeAll,
 } from "./segment.js";
 
-/** A new segment begins beyond this size. Compaction removes whole segments. */
+/** Size beyond which a new segment begins. Compaction removes whole segments. */
 const segmentBytesDefault = 64 * 1024 * 1024;
 
 /**
  * Zeros written ahead of the batches. A write into them leaves the file's size unchanged, so its fdatasync
- * commits no metadata: a third less time (ext4 on a virtual disk). And what a crash leaves can be told from
- * damage: sectors as they were written, or zeros.
+ * commits no metadata, which saves a third of the time (ext4 on a virtual disk). It also makes a crash
+ * distinguishable from damage: each sector is either as written, or zeros.
  */
 const roomBytes = 1024 * 1024;
 
 /**
- * Becomes durable together, in this order. A crash leaves a prefix of the batches written together. The
- * term comes first: a log must not have entries of a term that this server has never heard of.
+ * Durable as a whole; its parts are written in this order. If several batches are written together, a crash
+ * leaves a prefix of them. The term comes first: a log must not have entries of a term unknown to this
+ * server.
  */
 export interface JournalBatch {
   readonly hardState?: HardState | undefined;
   /** A leader's snapshot that replaces the log; its content is already on disk. */
   readonly installed?: LogPosition | undefined;
-  /** A snapshot of the own state, whose content is already on disk; its index exceeds the one before. */
+  /**
+   * A snapshot of this server's own state. Its content is already on disk, and its index exceeds that of the
+   * one before.
+   */
   readonly compacted?: LogPosition | undefined;
   readonly entries?: readonly Entry[];
 }
@@ -49,9 +53,9 @@ interface Waiting {
 }
 
 /**
- * The write-ahead log of one server: what Raft must have on disk before it sends anything that depends on
- * it. Everything queued when the disk becomes free is one write that returns when it is on disk (group
- * commit). After a failure nothing is written any more: the content left by a failed write is unknown.
+ * The write-ahead log of one server: what Raft must have on disk before it sends anything that depends on it.
+ * Everything queued when the disk becomes free is written at once (group commit). After a failed write
+ * nothing more is written, since it is unknown what that write left on disk.
  */
 export class Journal {
   readonly #folder: string;
@@ -63,18 +67,18 @@ export class Journal {
   #bytes: number;
   /** Number of writes in the current segment. */
   #written: number;
-  /** The file extends to here: zeros from `#bytes` on. */
+  /** The file's size: zeros from `#bytes` on. */
   #roomEnd: number;
   /** The next write's checksum continues from this. */
   #chain: number;
   /** The greatest index of an entry in the current segment. */
   #lastIndex: number;
-  /** These two are repeated in each segment, as earlier segments are removed at some time. */
+  /** The hard state and the base are repeated in each segment, as earlier segments will be removed. */
   #hardState: HardState | undefined;
   #base: LogPosition;
   /**
-   * This process has repeated them in the current segment. An earlier process may have created the file and
-   * no more.
+   * Whether this process has repeated them in the current segment. An earlier process may only have created
+   * the file.
    */
   #isHeadWritten = false;
   #draining: Promise<void> | undefined;
@@ -99,7 +103,7 @@ export class Journal {
   }
 
   /**
-   * Reads the journal, removes a write that a crash cut off at the end, and continues after it. Creates a
+   * Reads the journal, removes a write at the end that a crash cut off, and continues after it. Creates a
    * missing folder.
    *
    * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
@@ -126,9 +130,9 @@ export class Journal {
   }
 
   /**
-   * Resolves when it is on disk, with everything appended before it.
+   * Resolves when the batch and everything appended before it are on disk.
    *
-   * @throws LeaseholdError `DISK_FAILED`, and from then on always
+   * @throws LeaseholdError `DISK_FAILED`; from then on every call does
    */
   append(batch: JournalBatch): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -138,9 +142,7 @@ export class Journal {
     });
   }
 
-  /**
-   * Removes the segments without entries after `index`; call it when `compacted` or `installed` is on disk.
-   */
+  /** Removes segments without entries after `index`. Call it when `compacted` or `installed` is on disk. */
   async removeUpTo(index: number): Promise<void> {
     const before = this.#old.findIndex(({ lastIndex }) => lastIndex > index);
     const gone = this.#old.splice(0, before === -1 ? this.#old.length : before);
@@ -156,14 +158,14 @@ export class Journal {
   async close(): Promise<void> {
     await this.#draining;
     if (this.#failure?.code === "CLOSED") return;
-    // After a failure, the bytes that follow may be a record that may or may not be durable.
+    // After a failure a record may follow, durable or not: don't cut it off.
     if (this.#failure === undefined) await this.#file.truncate(this.#bytes);
     this.#failure = new LeaseholdError("CLOSED", "the journal has been closed");
     await this.#file.close();
   }
 
   async #drain(): Promise<void> {
-    // Everything else appended in this turn joins the first.
+    // Appends of the same turn join the first.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0);

@@ -10,11 +10,11 @@ import { noSegment, readSegment, segmentName, segmentSequence } from "./segment.
 export interface JournalContent {
   /** `undefined`: nothing was ever written. */
   readonly hardState: HardState | undefined;
-  /** A snapshot has everything up to here; index 0 if there is none. */
+  /** Last entry covered by a snapshot; index 0 without one. */
   readonly base: LogPosition;
-  /** From `base` on, without gaps. */
+  /** From after `base` on, without gaps. */
   readonly entries: readonly Entry[];
-  /** Bytes at the end that a crash had cut off; they were never acknowledged. */
+  /** Bytes at the end of a write that a crash cut off; never acknowledged. */
   readonly tornBytes: number;
 }
 
@@ -32,7 +32,7 @@ export interface FoundJournal {
   readonly bytes: number;
   readonly chain: number;
   readonly lastIndex: number;
-  /** Number of its writes, and the last of them as it is in the file. */
+  /** Number of its writes, and the bytes of the last one. */
   readonly written: number;
   readonly last: Buffer;
 }
@@ -69,7 +69,7 @@ export async function readJournal(folder: string): Promise<FoundJournal> {
   return { content, old, sequence, bytes, chain, written, last, lastIndex: replay.lastIndex };
 }
 
-/** Rebuilds a log from the records of its changes. */
+/** Rebuilds a log from journal records. */
 class Replay {
   lastIndex = 0;
   #hardState: HardState | undefined;
@@ -101,7 +101,7 @@ class Replay {
     return { hardState: this.#hardState, base: this.#base, entries };
   }
 
-  /** Voids entries written before from that index on (Raft 5.3). */
+  /** An entry voids earlier ones from its index on (Raft 5.3). */
   #append(entry: Entry): void {
     const first = this.#entries[0]?.index ?? entry.index;
     const keep = entry.index - first;

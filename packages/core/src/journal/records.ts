@@ -2,8 +2,8 @@ import type { ConfigChange, Entry, HardState } from "../raft/types.js";
 import { damaged } from "./files.js";
 
 /**
- * The journal's records, the content of batches. Each is a length of 4 bytes and a payload of that length,
- * whose first byte is its kind. Numbers are little-endian.
+ * The journal's records, which make up batches. Each is a length of 4 bytes and a payload of that length; the
+ * payload's first byte is its kind. Numbers are little-endian.
  */
 const lengthBytes = 4;
 
@@ -14,18 +14,18 @@ const indexOffset = 2;
 const termOffset = 10;
 const entryDataOffset = 18;
 const changeBytes = 9;
-/** The offset of the promise in a hard state: those of earlier versions end before it. */
+/** Offset of the promise in a hard state. Hard states of earlier versions end before it. */
 const promiseOffset = 25;
 
 export type JournalRecord =
   | { readonly kind: "hard-state"; readonly hardState: HardState }
-  /** Voids the entries from this index on that were written before it (Raft 5.3). */
+  /** Voids earlier entries from its index on (Raft 5.3). */
   | { readonly kind: "entry"; readonly entry: Entry }
   /**
    * A leader's snapshot has replaced the log: earlier entries are void, and it continues after this index.
    */
   | ({ readonly kind: "installed" } & LogPosition)
-  /** This server's own snapshot has everything up to here; later entries stay. */
+  /** This server's own snapshot covers everything up to here; later entries stay. */
   | ({ readonly kind: "compacted" } & LogPosition);
 
 export interface LogPosition {
@@ -45,7 +45,10 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord): void {
   for (const part of payload) parts.push(part);
 }
 
-/** @param content a rest that is too short for a length is padding @throws LeaseholdError `LOG_CORRUPT` */
+/**
+ * @param content a remainder too short for a length is padding
+ * @throws LeaseholdError `LOG_CORRUPT`
+ */
 export function* recordsOf(content: Buffer): Generator<JournalRecord> {
   for (let at = 0; content.length - at >= lengthBytes;) {
     const start = at + lengthBytes;
@@ -75,7 +78,7 @@ function payloadOf(record: JournalRecord): Uint8Array[] {
   return [bytes];
 }
 
-/** An entry as bytes, here and between servers. The data itself is not copied. */
+/** Serializes an entry, for the journal and for other servers. The data itself is not copied. */
 export function entryPayload(entry: Entry): Uint8Array[] {
   const isChange = entry.kind === "config";
   const bytes = Buffer.alloc(entryDataOffset + (isChange ? changeBytes : 0));
@@ -90,7 +93,10 @@ export function entryPayload(entry: Entry): Uint8Array[] {
   return [bytes, entry.data];
 }
 
-/** @throws LeaseholdError `LOG_CORRUPT`: the checksum was right, so another version wrote it. */
+/**
+ * @throws LeaseholdError `LOG_CORRUPT` for an unknown format: the checksum was right, so another version
+ *   wrote it
+ */
 export function parsePayload(payload: Buffer): JournalRecord {
   try {
     switch (payload.readUInt8(0)) {
@@ -121,7 +127,7 @@ export function parsePayload(payload: Buffer): JournalRecord {
   throw damaged(`the journal has a record of the unknown kind ${payload[0]}`);
 }
 
-/** @throws RangeError if it is too short, or has a change of an unknown kind */
+/** @throws RangeError if the payload is too short, or has a change of an unknown kind */
 export function parseEntry(payload: Buffer): Entry {
   const index = payload.readDoubleLE(indexOffset);
   const term = payload.readDoubleLE(termOffset);

@@ -9,7 +9,7 @@ import { readFormerSegment } from "./former-segment.js";
 import { type JournalRecord, recordsOf } from "./records.js";
 
 /**
- * The first bytes of each segment: magic and format; the checksum that its first batch continues from
+ * The first bytes of each segment: magic and format. The checksum that the first batch continues from
  * follows.
  */
 const magic = "LHWAL2\n\0";
@@ -17,8 +17,8 @@ const formerMagic = "LHWAL1\n\0";
 export const segmentHeaderBytes = 16;
 
 /**
- * A write returns when it is on disk. A separate sync after each write would wake its thread twice: a third
- * more CPU time.
+ * Writes return when they are on disk. A separate sync after each would wake its thread twice, which costs a
+ * third more CPU time.
  */
 const durable = constants.O_RDWR | constants.O_DSYNC;
 
@@ -26,16 +26,13 @@ export function segmentName(sequence: number): string {
   return `${String(sequence).padStart(12, "0")}.wal`;
 }
 
-/** Undefined for any other name. */
+/** Returns undefined for any other name. */
 export function segmentSequence(name: string): number | undefined {
   const digits = /^(\d{12})\.wal$/.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/**
- * Creates a segment that survives a power failure. One that a crash has left without a head is created
- * anew.
- */
+/** Creates a segment durably. A segment that a crash left without a head is created anew. */
 export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
   const path = join(folder, segmentName(sequence));
   const file = await open(path, durable | constants.O_CREAT | constants.O_TRUNC, ownFileMode);
@@ -49,12 +46,13 @@ export async function createSegment(folder: string, sequence: number, chain: num
 }
 
 /**
- * Opens the last segment to continue after `bytes`, and durably removes what a crash has left after those.
- * The last write may only be in the kernel, if the process before was killed while it wrote, or its disk
- * failed: then the kernel considers pages clean that are not on disk (no sync would write them). So it is
- * written again before it counts. Earlier writes are on disk, as each begins when the one before has ended.
+ * Opens the last segment to continue after `bytes`, and durably removes what a crash left after those. The
+ * last write may be in the kernel only, if the previous process was killed while it wrote. If its disk
+ * failed, the kernel may even consider pages clean that are not on disk, and no sync would write them. So the
+ * last write is written again before it counts. Earlier writes are on disk, since each begins when the one
+ * before has ended.
  *
- * @param last the last write, as read
+ * @param last the bytes of the last write
  */
 export async function openSegment(
   folder: string,
@@ -80,7 +78,7 @@ export async function syncSegment(folder: string, sequence: number): Promise<voi
   }
 }
 
-/** A write may accept less than it was given. */
+/** Repeats writes that accept fewer bytes than given. */
 export async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let written = 0; written < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
@@ -89,17 +87,17 @@ export async function writeAll(file: FileHandle, bytes: Buffer, position: number
 }
 
 export interface SegmentContent {
-  /** To continue from. */
+  /** The checksum for the next batch to continue from. */
   readonly chain: number;
-  /** End of the last valid batch; 0 if another segment has to be created. */
+  /** End of the last valid batch; 0 if the segment must be created. */
   readonly goodBytes: number;
-  /** The rest was cut off by a crash during a write; it was never acknowledged. */
+  /** Bytes of a write that a crash cut off; never acknowledged. */
   readonly tornBytes: number;
   /** Number of valid batches. */
   readonly batches: number;
-  /** The last of them, or the head, as it is in the file. */
+  /** Bytes of the last valid batch, or of the head without one. */
   readonly last: Buffer;
-  /** The former format, which is read and no longer written. */
+  /** Whether it has the former format, which is read but no longer written. */
   readonly isFormer: boolean;
 }
 
@@ -113,7 +111,7 @@ export const noSegment: SegmentContent = {
 };
 
 /**
- * Reads a segment batch by batch. Only the end of the last one may be torn.
+ * Reads a segment batch by batch. Only the last segment may end with a torn write.
  *
  * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`
  */
@@ -137,8 +135,7 @@ export async function readSegment(
     const batch = batchAt(bytes, offset, checksum, batches + 1);
     if (batch === undefined) {
       const used = usedBytes(bytes);
-      // Unused room of the process before. In earlier segments, the checksum of the next one detects lost
-      // batches.
+      // Preallocated room. In earlier segments, the checksum of the next one detects lost batches.
       if (used <= offset) break;
       if (!isLast || !isTorn(bytes, offset, batches + 1)) throw damagedAt(path, offset);
       tornBytes = used - offset;
@@ -154,7 +151,10 @@ export async function readSegment(
   return { chain: checksum, goodBytes: offset, tornBytes, batches, last, isFormer: false };
 }
 
-/** The checksum that the first batch continues from; undefined if the file was cut off before its head. */
+/**
+ * Returns the checksum that the first batch continues from; undefined if a crash cut the file off before it
+ * had a head.
+ */
 function checkHeader(
   path: string,
   bytes: Buffer,

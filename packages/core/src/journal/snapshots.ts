@@ -10,14 +10,15 @@ import { damaged, diskError, ownFileMode, ownFolder, syncFolder } from "./files.
 const magic = Buffer.from("LHSNAP1\n", "latin1");
 
 /**
- * More than any piece. Nothing larger is written, so that readers, disks and connections can rely on it.
+ * Exceeds every piece that the server makes. Nothing larger is written, so readers, disks and connections can
+ * rely on it.
  */
 export const pieceBytesMax = 64 * 1024 * 1024;
 
-/** Pieces are read and written this many bytes at a time, or a larger one by itself. */
+/** Pieces are read and written in chunks of this size; larger pieces separately. */
 const chunkBytes = 256 * 1024;
 
-/** Length of a piece, and the checksum up to its end. */
+/** Length of a piece, and the running checksum up to its end. */
 const headerBytes = 8;
 
 const unfinished = ".unfinished";
@@ -26,7 +27,7 @@ type Pieces = readonly Uint8Array[];
 
 /**
  * Snapshots of the state machine, each a file of pieces with a running checksum. A file gets its final name
- * when all of it is on disk, so a file with such a name is complete.
+ * when all of it is on disk: files with that form of name are complete.
  */
 export class Snapshots {
   readonly #folder: string;
@@ -35,7 +36,7 @@ export class Snapshots {
     this.#folder = folder;
   }
 
-  /** Creates a missing folder, and removes unfinished files. */
+  /** Opens the folder, creates it if missing, and removes unfinished files. */
   static async open(folder: string): Promise<Snapshots> {
     try {
       await ownFolder(folder);
@@ -62,7 +63,8 @@ export class Snapshots {
   }
 
   /**
-   * @param batches its pieces, several at a time: awaiting each of a million takes longer than writing it
+   * @param batches the snapshot's pieces in batches: awaiting each of a million pieces takes longer than
+   *   writing it
    */
   async save(meta: SnapshotMeta, batches: Iterable<Pieces> | AsyncIterable<Pieces>): Promise<void> {
     const writer = await this.begin(meta);
@@ -76,9 +78,9 @@ export class Snapshots {
   }
 
   /**
-   * Yields its pieces several at a time, as views of a larger buffer.
+   * Yields the snapshot's pieces in batches, as views of a larger buffer.
    *
-   * @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while the pieces are read
+   * @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while pieces are being read
    */
   async read(position: {
     index: number;
@@ -101,8 +103,8 @@ export class Snapshots {
   }
 
   /**
-   * Removes snapshots older than the one at `index`, except the last of them, which may be in transfer to
-   * another server. Call it when the journal continues from `index`, and has that on disk.
+   * Removes snapshots older than the one at `index`, except the newest of these, which may be in transfer to
+   * another server. Call it when the journal continues from `index` and has that on disk.
    */
   async removeBefore(index: number): Promise<void> {
     const older = (await this.list()).filter((position) => position.index < index);
@@ -120,7 +122,7 @@ class SnapshotWriter {
   readonly #path: string;
   readonly #folder: string;
   #checksum = 0;
-  /** Not written yet. */
+  /** Bytes not written yet. */
   #buffer = Buffer.allocUnsafeSlow(2 * chunkBytes);
   #bytes: number;
 
@@ -142,7 +144,7 @@ class SnapshotWriter {
     if (this.#bytes >= chunkBytes) await this.#flush();
   }
 
-  /** Makes it durable. */
+  /** Makes the snapshot durable. */
   async commit(): Promise<void> {
     await this.#makeRoom(0);
     this.#add(new Uint8Array(0));
@@ -165,7 +167,7 @@ class SnapshotWriter {
       this.#buffer = Buffer.allocUnsafeSlow(headerBytes + pieceBytes);
   }
 
-  /** An empty piece marks the end. There is room for it. */
+  /** An empty piece marks the end; the buffer has room for it. */
   #add(piece: Uint8Array): void {
     this.#checksum = checksumOf(piece, this.#checksum);
     const checksumAt = this.#buffer.writeUInt32LE(piece.length, this.#bytes);
@@ -226,10 +228,10 @@ async function* readPieces(path: string): AsyncGenerator<Pieces> {
   if (!isWhole || rest.length > 0) throw wrong("is damaged, or cut off");
 }
 
-/** Bytes read and not used yet, joined once a request can be satisfied. */
+/** Bytes read but not consumed yet; chunks are joined once a request can be satisfied. */
 class Unread {
   #chunks: Buffer[] = [];
-  /** Used part of the first chunk. */
+  /** Number of bytes consumed in the first chunk. */
   start = 0;
   length = 0;
 
@@ -238,7 +240,7 @@ class Unread {
     this.length += chunk.length;
   }
 
-  /** Returns a buffer with them from `start` on. Undefined if there are too few. */
+  /** Returns a buffer with that many bytes from `start` on; undefined if there are too few. */
   look(bytes: number): Buffer | undefined {
     if (this.length < bytes) return undefined;
     const [first] = this.#chunks as [Buffer];
