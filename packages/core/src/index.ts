@@ -6,8 +6,8 @@ import { configOf, startCore as startServer } from "./server/index.js";
 export type { CoreFlags, RunningCore } from "./server/config/flags.js";
 
 /**
- * The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and the target of log
- * messages.
+ * The settings of `leasehold core` under etcd's names, as text (`docs/cli-core.md`), and a destination for
+ * log messages.
  */
 export interface CoreServerOptions extends CoreFlags {
   readonly logger?: Logger | undefined;
@@ -15,8 +15,8 @@ export interface CoreServerOptions extends CoreFlags {
 
 /**
  * Starts a server of the core, as `leasehold core` does. Resolves when it listens, whether or not there is a
- * leader. The server works on this event loop: a program that is busy for longer than the election timeout
- * (default 1 s) loses its leadership, and is better off with a separate process.
+ * leader. The server works on this event loop: a program that blocks it for longer than the election timeout
+ * (default 1 s) loses leadership; run the server in a process of its own instead.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`.
  * @example

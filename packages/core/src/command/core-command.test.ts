@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { buildProgram } from "leasehold/inner/cli/program.js";
 
-/** The command line of `leasehold core`, through its parser, as an etcd's unit file has it. */
+/** Parses `leasehold core` command lines, such as those in etcd's unit files. */
 
 vi.mock("./core.js", () => ({
   core: (flags: unknown, told: readonly string[]) => {
@@ -36,7 +36,7 @@ async function parse(...words: string[]): Promise<string> {
 
 const page = readFileSync(new URL("../../../../docs/cli-core.md", import.meta.url), "utf8");
 
-/** Those that a paragraph of the page names. */
+/** The flags named in the paragraph of the page that begins with `words`. */
 function flagsAfter(words: string): string[] {
   const start = page.indexOf(words);
   expect(start).toBeGreaterThan(0);
@@ -47,7 +47,7 @@ function flagsAfter(words: string): string[] {
 const ignored = flagsAfter("Taken with a warning");
 const refused = flagsAfter("Refused, as the server would");
 
-test("each flag of etcd that the page says is taken is taken on a command line, in both of Go's forms", async () => {
+test("each etcd flag that the page lists as accepted is accepted, in both of Go's forms", async () => {
   expect(ignored.length).toBeGreaterThan(25);
   for (const flag of ignored) {
     for (const words of [[`--${flag}`, "1ms"], [`--${flag}=1ms`]]) {
@@ -59,15 +59,15 @@ test("each flag of etcd that the page says is taken is taken on a command line, 
   }
 });
 
-test("each flag that the page says is refused is, with the reason, unless it says what holds anyway", async () => {
+test("each flag that the page lists as refused is refused with a reason, unless its value matches fixed behaviour", async () => {
   expect(refused.length).toBeGreaterThan(9);
   for (const flag of refused) expect(await parse(`--${flag}`, "x")).toMatch(`--${flag} cannot be taken: `);
   expect(await parse("--enable-v2=false", "--proxy", "off", "--tls-min-version=TLS1.2")).toBe("taken");
   expect(warnings).toBe("");
 });
 
-test("experimental flags are accepted under any name, and the core's own among them have their meaning", async () => {
-  // Of 3.4 and 3.5, with values, alone, and one that there never was.
+test("experimental flags are accepted under any name, and those that the core supports take effect", async () => {
+  // Flags of 3.4 and 3.5, with and without values, and one that never existed.
   const words = [
     "--experimental-compaction-batch-limit=1000",
     "--experimental-enable-v2v3",

@@ -97,7 +97,7 @@ const options = [
 const flagsWith = (end: RegExp) =>
   new Set(options.filter(([flags]) => end.test(flags)).map(([flags]) => /^--(\S+)/.exec(flags)![1]!));
 
-/** The core's own flags, by what they take. */
+/** The core's own flags: those that take a text, and switches. */
 export const knownFlags = { texts: flagsWith(/<.*>$/), switches: flagsWith(/\[bool\]$/) };
 
 export function addCommand(program: Command, finish: Finish): void {
@@ -107,7 +107,7 @@ export function addCommand(program: Command, finish: Finish): void {
   for (const [flags, what] of options) command.option(flags, what);
   const addForeign = (flag: string) => command.addOption(new Option(`--${flag} [value]`).hideHelp());
   for (const flag of Object.keys(foreign)) addForeign(flag);
-  // Experimental ones are detected on the command line: etcd's versions differ in them.
+  // Experimental flags are detected on the command line, since they differ between versions of etcd.
   const parse = command.parseOptions.bind(command);
   command.parseOptions = (words) => {
     for (const flag of experimentalIn(words))
@@ -130,7 +130,7 @@ export function addCommand(program: Command, finish: Finish): void {
   addBackups(command, finish);
 }
 
-/** etcdctl's commands for etcd's files, for files of both. */
+/** etcdctl's commands for snapshot files, of etcd and of the core. */
 function addBackups(core: Command, finish: Finish): void {
   const [flag, why] = ["--skip-hash-check", "read a copy of an etcd's member/snap/db, which has no hash"];
   core
@@ -160,9 +160,7 @@ function settingsOf(own: Given, command: Command): Promise<CoreSettings> {
   return coreSettings({ ...own, ...keyFileOf(command.parent) }, process.env, knownFlags);
 }
 
-/**
- * The same flag names the cluster key's file at every other command, so it is parsed as a global option.
- */
+/** Every other command uses the same flag for the cluster key's file, so it is parsed as a global option. */
 function keyFileOf(program: Command | null): { keyFile?: string } {
   const isGiven = program?.getOptionValueSource("keyFile") === "cli";
   return isGiven ? { keyFile: String(program.getOptionValue("keyFile")) } : {};

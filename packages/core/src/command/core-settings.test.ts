@@ -30,13 +30,13 @@ test("settings missing on the command line come from the environment", async () 
     flags: { name: "b", dataDir: "/d", clientCertAuth: true },
     warnings: [],
   });
-  // As Kubernetes sets for each pod beside a service that is called etcd.
+  // Kubernetes sets such variables in each pod when there is a service named etcd.
   const { warnings } = await settings({}, { ETCD_SERVICE_HOST: "10.0.0.1" });
   expect(warnings).toEqual(["the environment has ETCD_SERVICE_HOST, which is no setting of the core"]);
   await expect(settings({}, { ETCD_CLIENT_CERT_AUTH: "maybe" })).rejects.toThrow("must be true or false");
 });
 
-test("etcd's file holds alone, in its words", async () => {
+test("a config file in etcd's format is the only source of settings", async () => {
   const file = join(folder, "etcd.yaml");
   writeFileSync(
     file,
@@ -77,7 +77,7 @@ peer-transport-security:
   await expect(settings({ configFile: file })).rejects.toThrow("cannot be read");
 });
 
-test("an etcd flag without effect is reported, and one that would mislead is refused", async () => {
+test("an etcd flag without effect causes a warning, and a misleading one is refused", async () => {
   const warned = await settings({
     maxWals: "5",
     preVote: "true",

@@ -7,7 +7,7 @@ interface Foreign {
   /** Why it has no effect; or, with `refused`, why it is not supported. */
   readonly why: string;
   readonly isRefused?: boolean;
-  /** Values that match the core's fixed behaviour. */
+  /** Values that match the core's fixed behaviour, and so cause no warning. */
   readonly fits?: readonly string[];
 }
 
@@ -15,7 +15,7 @@ const diskFormat = "the core keeps its data in another way";
 const noV2 = "the core has etcd's v3 API only";
 const noDiscovery = "the core finds its servers by --initial-cluster";
 
-/** Flags of etcd 3.4 and 3.5 without effect here, or for functions that the core does not have. */
+/** Flags of etcd 3.4 and 3.5 that have no effect here, or that configure functions the core lacks. */
 export const foreign: Readonly<Record<string, Foreign>> = {
   "wal-dir": { why: "the log lies in --data-dir", isRefused: true },
   "max-snapshots": { why: "two snapshots are kept" },
@@ -81,10 +81,10 @@ export const foreign: Readonly<Record<string, Foreign>> = {
   "unsafe-no-fsync": { why: "what is acknowledged is on disk", isRefused: true, fits: ["false"] },
 };
 
-/** Experimental flags come and go with etcd's versions. */
+/** Experimental flags come and go between versions of etcd. */
 const experimental = /^experimental-/;
 
-/** Names of experimental etcd flags on a command line. */
+/** Names of the experimental etcd flags on a command line. */
 export function experimentalIn(words: readonly string[]): string[] {
   return words.flatMap((word) => /^--(experimental-[a-z0-9-]+)(?:=|$)/.exec(word)?.[1] ?? []);
 }
@@ -100,8 +100,8 @@ const flagOf = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${lette
 const nameOf = (flag: string) => flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 /**
- * A server's settings from its command line, with the environment (`ETCD_NAME`) for what that does not set,
- * or only from a file in etcd's format.
+ * A server's settings. They come from a file in etcd's format alone, if one is given; otherwise from the
+ * command line, and for flags missing there from the environment (`ETCD_NAME`).
  *
  * @param known the core's own flags that take a text, and those that are switches
  * @throws LeaseholdError `INVALID_CONFIG`
@@ -143,7 +143,7 @@ function switchOf(flag: string, value: string | boolean): boolean {
 const isForeign = (flag: string) => Object.hasOwn(foreign, flag) || experimental.test(flag);
 const variableOf = (flag: string) => `ETCD_${flag.replaceAll("-", "_").toUpperCase()}`;
 
-/** The warning about it, if any. */
+/** Returns the warning about the flag, if any. */
 function foreignFlag(flag: string, value: string): string | undefined {
   const found = Object.hasOwn(foreign, flag) ? foreign[flag] : undefined;
   if (found === undefined) {
@@ -156,7 +156,7 @@ function foreignFlag(flag: string, value: string): string | undefined {
   return `--${flag} has no effect: ${why}`;
 }
 
-/** Variables of etcd's own tools and of its client are not settings of a server. */
+/** Variables of etcd's own tools and client, which do not configure a server. */
 const notSettings = /^ETCD_(?:UNSUPPORTED_ARCH|VERIFY|VER|VERSION|CONFIG_FILE)$/;
 
 function fromEnvironment(environment: NodeJS.ProcessEnv): Given {
@@ -171,12 +171,12 @@ function fromEnvironment(environment: NodeJS.ProcessEnv): Given {
   );
 }
 
-/** The sections of etcd's file, and the prefixes of the flags that their keys stand for. */
+/** Sections of etcd's file, each with the prefix that its keys have as flags. */
 const sections: Readonly<Record<string, string>> = {
   "client-transport-security": "",
   "peer-transport-security": "peer-",
 };
-/** Keys of sections whose flag is not the section's prefix and the key. */
+/** Keys whose flag is not the section's prefix followed by the key. */
 const sectionFlags: Readonly<Record<string, string>> = {
   "crl-file": "client-crl-file",
   "allowed-hostname": "client-cert-allowed-hostname",

@@ -14,12 +14,12 @@ import {
   stopRequested,
 } from "leasehold/cli";
 
-/** Timeout of a clean stop; then the process exits anyway. */
+/** Timeout of a clean stop, ms. The process exits after it in any case. */
 const closeMsMax = 5_000;
 
 type Say = (line: string) => unknown;
 
-/** Warnings and errors have an output of their own. */
+/** Messages from this level on go to the error output. */
 const warnLevel = logLevels.indexOf("warn");
 
 interface Output {
@@ -41,7 +41,7 @@ function outputOf(name: string): Output {
     throw usageError(
       `--log-outputs has ${JSON.stringify(name)}: default, stdout, stderr, or the path of a file with a "/" in it`,
     );
-  // Opened for each line, so that log rotation can move the file.
+  // Reopened for each line, so that log rotation can move the file.
   const write = (line: string) => appendFileSync(name, `${line}\n`);
   try {
     appendFileSync(name, "");
@@ -52,7 +52,7 @@ function outputOf(name: string): Output {
     try {
       write(line);
     } catch (error) {
-      // A full disk is no reason to stop.
+      // A full disk does not stop the server.
       printError(`${name} cannot be written: ${(error as Error).message}: ${line}`);
     }
   };
@@ -64,7 +64,7 @@ function loggerOf({ logFormat = "text", logLevel = "info", logOutputs = "default
   const level = logLevels.find((known) => known === logLevel);
   if (level === undefined)
     throw usageError(`--log-level is ${JSON.stringify(logLevel)}: ${logLevels.join(", ")}`);
-  // etcd calls text "console".
+  // etcd's name for text is "console".
   const format = logFormats.find((known) => known === logFormat.replace("console", "text"));
   if (format === undefined)
     throw usageError(`--log-format is ${JSON.stringify(logFormat)}: ${logFormats.join(", ")}`);
@@ -88,7 +88,7 @@ export async function core(flags: CoreFlags, warnings: readonly string[]): Promi
   for (const warning of warnings) events.log("setting-ignored", warning, {});
   const starting = startCore({ ...flags, logger });
   const server = await Promise.race([starting, stopped]);
-  // It serves no client yet, and its disk survives a crash.
+  // The server has no clients yet, and its disk survives a crash.
   if (server === undefined) {
     starting.catch(() => undefined);
     return exitCode("ok");

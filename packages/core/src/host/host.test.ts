@@ -56,19 +56,19 @@ interface Write {
   readonly done: Done;
 }
 
-/** A server whose effects a test writes down, on a machine where everything happens when the test says so. */
+/** Runs a host whose ports are controlled by the test, and records what it does. */
 class Stage {
   readonly inputs: Input[] = [];
   readonly sent: PeerMessage[] = [];
   readonly failures: unknown[] = [];
   readonly writes: Write[] = [];
   readonly effects: Effects[] = [];
-  /** Snapshots that are being saved. */
+  /** Snapshots being saved. */
   readonly saves: { readonly signal: AbortSignal; readonly done: Done }[] = [];
   readonly turns: (() => void)[] = [];
-  /** Whether the connections to others take messages. */
+  /** Whether connections to other servers accept messages. */
   takes = true;
-  /** How many effects a turn has time for. */
+  /** Number of effects that fit in one turn. */
   takesPerTurn = Infinity;
   tick: (() => void) | undefined;
   readonly host: CoreHost;
@@ -112,7 +112,7 @@ class Stage {
     });
   }
 
-  /** One turn in which this is to be done. */
+  /** Runs one turn with these effects. */
   turn(...effects: Effects[]): void {
     this.effects.push(...effects);
     this.host.step({ kind: "cancel", id: -1 });
@@ -198,7 +198,7 @@ describe("a stop", () => {
   const snapshot = { meta: { index: 1, term: 1, membership: { voters: [], learners: [] } }, pieces: [] };
   const pause = () => new Promise((resolve) => setImmediate(resolve));
 
-  test("gives up the snapshot that is being saved, and ends when the disk has finished", async () => {
+  test("aborts the snapshot being saved, and ends when the disk has finished", async () => {
     stage.turn({ ...nothing, snapshot });
     let isStopped = false;
     const stopping = stage.host.stop().then(() => (isStopped = true));
@@ -227,7 +227,7 @@ describe("a stop", () => {
   });
 });
 
-test("the logic hears which message no connection has taken", () => {
+test("the logic is informed of each message that no connection accepted", () => {
   stage.turn({ ...nothing, early: [heartbeat] });
   stage.takes = false;
   stage.turn({ ...nothing, early: [answer(1)] });
@@ -246,7 +246,7 @@ test("a turn leaves the rest of the work to the next one", () => {
   expect(stage.turns).toEqual([]);
 });
 
-test("an answer is given once, and not to a client that has gone", () => {
+test("an answer is delivered once, and not to a client that is gone", () => {
   const answers: unknown[] = [];
   const request = { kind: "put", request: create(PutRequestSchema) } as const;
   const ids = [1, 2].map(() =>

@@ -31,23 +31,23 @@ export interface HostOptions extends HostPorts {
 }
 
 /**
- * Messages that leave when a write is on disk, in their order: its own, and those of later effects without
- * a write.
+ * Messages that leave when a write is on disk, in order: those of the write, and those of later effects
+ * without a write.
  */
 type Waiting = (readonly PeerMessage[])[];
 
 /**
- * Drives a server's logic, in production and in the simulator alike. Each input goes in at once. The
- * effects of all inputs of one event loop turn come out together at its end, so that many requests make one
- * write to disk and one message to each follower. Nothing here waits for the disk. Longer work continues in
- * the next turn.
+ * Runs a server's logic, both in production and in the simulator. Inputs go in at once. The effects of all
+ * inputs of one event loop turn are carried out together at its end, so many requests become one disk write
+ * and one message to each follower. Nothing here waits for the disk. Remaining work continues in the next
+ * turn.
  */
 export class CoreHost {
   readonly #options: HostOptions;
   readonly #answers = new NumberMap<Settle>();
   readonly #watches = new Map<number, { readonly client: string; readonly deliver: Deliver }>();
   readonly #endTicks: () => void;
-  /** For the last write that is not on disk yet. */
+  /** Messages that wait for the last write in flight. */
   #waiting: Waiting | undefined;
   /** Writes and snapshots in flight. */
   #unfinished = 0;
@@ -72,7 +72,7 @@ export class CoreHost {
     return this.#options.logic.status();
   }
 
-  /** The user whose token this is, if it is valid. */
+  /** Returns the token's user, if the token is valid. */
   userOf(token: string): string | undefined {
     return this.#options.logic.userOf(token);
   }
@@ -94,12 +94,12 @@ export class CoreHost {
   }
 
   /**
-   * Makes a request for a client.
+   * Passes on a client's request.
    *
    * @param client the client key
-   * @param settle called once, unless the request is cancelled before
-   * @param credentials of the user; none: unauthenticated
-   * @returns the number to cancel it by
+   * @param settle called once, unless the request is cancelled first
+   * @param credentials the user's; without: unauthenticated
+   * @returns the number with which to cancel it
    */
   request(
     client: string,
@@ -118,12 +118,12 @@ export class CoreHost {
     return id;
   }
 
-  /** The client has gone. */
+  /** Cancels the request of a client that is gone. */
   cancel(id: number): void {
     if (this.#answers.delete(id)) this.step({ kind: "cancel", id });
   }
 
-  /** Opens a stream of watches, and returns its number. @param client the client key */
+  /** Opens a watch stream, and returns its number. @param client the client key */
   openWatches(client: string, deliver: Deliver): number {
     const stream = ++this.#lastId;
     this.#watches.set(stream, { client, deliver });
@@ -143,7 +143,7 @@ export class CoreHost {
     if (this.#watches.delete(stream)) this.step({ kind: "watch-closed", stream });
   }
 
-  /** A snapshot has arrived as a whole; `state` was restored from it. */
+  /** A snapshot has arrived completely; `state` was restored from it. */
   receiveSnapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void {
     this.#received.push({ meta: message.meta, pieces });
     this.step({ kind: "snapshot-received", message, state });
@@ -182,7 +182,7 @@ export class CoreHost {
     } catch (error) {
       this.#fail(error);
     }
-    // Snapshots not accepted at once are dropped.
+    // Snapshots that the logic did not accept in this turn are dropped.
     this.#received = [];
   };
 
@@ -193,7 +193,7 @@ export class CoreHost {
   #carryOut(effects: Effects): void {
     const { early, persist, messages, answers, notices, watches } = effects;
     const { snapshot, leadership, roll, compared, objections } = effects;
-    // First, as messages may be for a new member.
+    // The roll comes first, as messages may be for a new member.
     if (roll !== undefined) this.#options.roll(roll);
     this.#send(early);
     if (persist !== undefined) this.#persist(persist, messages);
@@ -215,7 +215,7 @@ export class CoreHost {
     for (const text of objections) this.#options.trouble(`a message was refused: ${text}`);
   }
 
-  /** An error at one client's edge does not stop the server. */
+  /** An error in one client's callback does not stop the server. */
   #hand<Content>(take: (content: Content | CoreError) => void, content: Content | CoreError): void {
     if (content instanceof CoreError && content.failure === "internal") this.#reportInternal(content.cause);
     try {
@@ -260,8 +260,8 @@ export class CoreHost {
         return;
       }
       if (this.#isStopped) return;
-      // The log has everything: another attempt follows. If the log cannot be written either, that stops
-      // the server.
+      // The log still has everything, and the snapshot will be retried. If the log cannot be written either,
+      // that stops the server.
       this.#options.trouble(`no snapshot was taken: ${(error as Error).message}`);
       this.step({ kind: "snapshot-failed" });
     });

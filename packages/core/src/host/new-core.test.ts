@@ -21,7 +21,7 @@ const member = (id: bigint) => ({
   joining: false,
 });
 
-/** Of a lease of 600 s less than a second was left when that was last written down. */
+/** A state with a lease of 600 s of which less than a second was left at the last record. */
 const bodies: CommandBody[] = [
   { case: "bootstrap", value: { cluster: 9n, members: [member(1n), member(2n)] } },
   { case: "leaseGrant", value: { ID: 5n, TTL: 600n } },
@@ -36,7 +36,7 @@ function stateAfter(...commands: CommandBody[]): CoreState {
   return state;
 }
 
-test("a restored core gives every lease its whole time again, and keeps its keys", () => {
+test("a restored core restarts every lease with its full time, and keeps its keys", () => {
   const state = stateAfter(...bodies);
   const identify = (ids: readonly bigint[], name: string, token: string) => ({
     members: ids.map((id) => ({ id })),
@@ -77,7 +77,7 @@ test("the only server of a forced core has everything in its log, including rema
   expect([state.cluster, state.members.all]).toEqual([77n, [member(1n)]]);
 });
 
-test("a server that has nothing yet gives no backup: an empty core would be made of it", () => {
+test("a server without content makes no backup: it would restore an empty core", () => {
   const random = { next: () => 0.5 };
   const state = new CoreState();
   const replica = new Replica({
@@ -98,7 +98,7 @@ test("a server that has nothing yet gives no backup: an empty core would be made
   expect(replica.take()?.answers).toMatchObject([{ id: 1, result: { failure: "noLeader" } }]);
 });
 
-test("a server gives no backup before its core has its id: two cores could be made of equal ones, with equal ids", () => {
+test("a server makes no backup before its core has an id: two equal backups would make cores with equal ids", () => {
   const sentAtEachMs = () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const [server] = cluster.world.servers;

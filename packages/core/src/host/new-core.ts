@@ -13,7 +13,7 @@ export interface FoundingPlan<Member> {
   readonly token: string;
 }
 
-/** The state of one moment, and a text unique to it. */
+/** The state at one moment, and a text unique to it. */
 export interface Backup {
   readonly state: CoreState;
   readonly hash: string;
@@ -27,9 +27,9 @@ export type Identify<Member, Identity> = (
 ) => Identity;
 
 /**
- * The initial disk of a server of a new core from a backup: `backup.state` becomes its state. The ids
- * depend on the backup, too: servers restored from different backups refuse each other, and servers of the
- * original core are refused at any address.
+ * Makes the initial disk of a server of a new core from a backup. `backup.state` becomes the server's state.
+ * The ids also depend on the backup: servers restored from different backups refuse each other, and servers
+ * of the original core are refused at any address.
  */
 export function restored<Member, Identity extends { readonly members: readonly { readonly id: MemberId }[] }>(
   { hash, state }: Backup,
@@ -43,11 +43,11 @@ export function restored<Member, Identity extends { readonly members: readonly {
 }
 
 /**
- * The initial disk of the only server of a new core, with all that its disk has: including entries that may
- * not have been committed, since the committed ones may be among them. `state` is that of the snapshot on
- * its disk, and becomes that of the new core.
+ * Makes the initial disk of the only server of a new core from everything on its present disk. That includes
+ * entries that may not have been committed, since some of them may have been. `state` is that of the snapshot
+ * on disk, and becomes that of the new core.
  *
- * @param own this server, if the state does not list it
+ * @param own this server, in case the state does not list it
  * @param cluster the new core's id
  */
 export function* forced(
@@ -73,7 +73,7 @@ export function* forced(
   };
 }
 
-/** Where the log ends. */
+/** @returns the end of the log */
 function* replay(
   entries: Recovered["entries"],
   snapshot: SnapshotMeta,

@@ -9,24 +9,24 @@ export interface ReceivedSnapshot {
 }
 
 /**
- * Called once, and never before the call that it was passed to has returned. After an error nothing is
- * certain.
+ * Called once, and never before the call that received it has returned. After an error, nothing is known
+ * about what is on disk.
  */
 export type Done = (error?: unknown) => void;
 
 /** Storage of a server's log and its snapshots. */
 export interface HostDisk {
   /**
-   * Begins a write to the log. `done` means that this write, and every earlier one, is on disk.
+   * Begins a write to the log. `done` means that this write and every earlier one are on disk.
    *
    * @param received the content of `persist.snapshot`
    */
   persist(persist: NonNullable<Effects["persist"]>, received: ReceivedSnapshot | undefined, done: Done): void;
-  /** Begins to write a snapshot beside the log's own writes, until the signal aborts. */
+  /** Begins to write a snapshot concurrently with writes to the log. The signal aborts it. */
   saveSnapshot(snapshot: SnapshotToWrite, signal: AbortSignal, done: Done): void;
 }
 
-/** Bounds a host's work before other work of the same process runs. */
+/** Bounds the work of a host before it yields to other work of the process. */
 export interface Turn {
   readonly isOver: boolean;
 }
@@ -41,8 +41,8 @@ export interface HostPorts {
   readonly beginTurn: () => Turn;
   readonly disk: HostDisk;
   /**
-   * Sends to another server. The message may be lost; the newest snapshot on disk may replace an older one.
-   * @returns false without a connection, or room in it: nothing of the message is sent
+   * Sends to another server. The message may be lost. The newest snapshot on disk may replace an older one.
+   * @returns false if there is no connection, or no room in it: then nothing of the message is sent
    */
   readonly send: (message: PeerMessage) => boolean;
 }
