@@ -1,13 +1,13 @@
 import type { MemberId, Membership } from "../raft/types.js";
 
-/** A request for another server's content, repeated until the answer or a timeout. */
+/** Asks another server for its copy of the content. Repeated until the answer arrives or times out. */
 export interface CopyQuestion {
   readonly kind: "copy-question";
   readonly from: MemberId;
   readonly to: MemberId;
-  /** Number of the comparison, chosen by the asker. */
+  /** Identifies the comparison; chosen by the asker. */
   readonly number: number;
-  /** To be answered at this applied index, and no earlier. */
+  /** The receiver answers at this applied index, not earlier. */
   readonly index: number;
   /** The asker's revision at that index. */
   readonly revision: number;
@@ -26,18 +26,18 @@ export interface CopyAnswer {
 
 export type CopyMessage = CopyQuestion | CopyAnswer;
 
-/** Servers send the index in this list: it only ever grows at its end. */
+/** Servers send a position in this list: append only. */
 export const copyOutcomes = [
   /** The answer will follow. */
   "working",
   "hash",
-  /** The server has applied as much, and has a lower revision. */
+  /** The server has applied this index, but its revision is lower. */
   "behind",
   /** The server has compacted the revision. */
   "compacted",
 ] as const;
 
-/** A server's content at a revision: as a hash, which is comparable at equal compacted revisions only. */
+/** A server's content at a revision, as a hash. Hashes are comparable only at equal compacted revisions. */
 export interface Copy {
   readonly member: MemberId;
   readonly outcome: Exclude<CopyAnswer["outcome"], "working">;
@@ -51,22 +51,22 @@ export interface Comparison {
   /** Members whose copies equal the asker's, itself included. */
   readonly same: readonly MemberId[];
   readonly different: readonly MemberId[];
-  /** Members with another compacted revision, so that nothing is known. */
+  /** Members with another compacted revision: their copies cannot be compared. */
   readonly incomparable: readonly MemberId[];
   /** Members without an answer. */
   readonly silent: readonly MemberId[];
   /**
-   * Members contradicted by a majority of the voters. `nobody` alone: there are differences, and no
-   * majority decides who is right. Empty: no difference was found.
+   * Members contradicted by a majority of the voters. Only `nobody`: copies differ, and no majority decides
+   * which is right. Empty: no differences.
    */
   readonly corrupt: readonly MemberId[];
-  /** There are differences, and voters that were not compared could make a majority that decides. */
+  /** Copies differ, and voters not compared yet could complete a majority that decides. */
   readonly isOpen: boolean;
 }
 
 /**
- * Compares a server's content with the copies of others, all at one revision. Copies compacted at another
- * revision are skipped: they rightly have other versions.
+ * Compares a server's content with the copies of others, all at one revision. Copies with another compacted
+ * revision are skipped: they differ legitimately.
  */
 export function compare(
   revision: number,

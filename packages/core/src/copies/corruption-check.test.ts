@@ -33,7 +33,7 @@ const PUT = "etcdserverpb.PutResponse";
 
 const corruptAlarms = (server: SimServer) => server.replica!.status().corruptAlarms;
 
-/** Its disk bears another value of a key than was written there, with all checksums right. */
+/** Changes a key's value on the server's disk, with valid checksums. */
 function tamper(cluster: VirtualCluster, server: SimServer, key = "k1"): void {
   const { world } = cluster;
   server.step({ kind: "take-snapshot" });
@@ -62,14 +62,14 @@ describe("the servers' keys are compared", () => {
     for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([]);
   });
 
-  test("never, if nobody wants it", () => {
+  test("never, if disabled", () => {
     const cluster = new VirtualCluster();
     cluster.leader();
     cluster.run(10_000);
     expect(cluster.world.counters.comparisons).toBe(0);
   });
 
-  test("a follower with another value is named on all servers", () => {
+  test("a follower with a different value is reported on all servers", () => {
     const cluster = filled();
     const [follower] = cluster.followers();
     tamper(cluster, follower!);
@@ -77,7 +77,7 @@ describe("the servers' keys are compared", () => {
     for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([follower!.id]);
   });
 
-  test("a leader that a majority contradicts names itself", () => {
+  test("a leader that a majority contradicts reports itself", () => {
     const cluster = filled();
     const leader = cluster.leader();
     tamper(cluster, leader);
@@ -91,7 +91,7 @@ describe("the servers' keys are compared", () => {
     for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([leader.id]);
   });
 
-  test("of two servers that differ neither is blamed", () => {
+  test("when two servers differ, neither is blamed", () => {
     const cluster = filled(2);
     const [follower] = cluster.followers();
     cluster.world.tampered.add(0n);
@@ -100,7 +100,7 @@ describe("the servers' keys are compared", () => {
     for (const server of cluster.world.servers) expect(corruptAlarms(server)).toEqual([0n]);
   });
 
-  test("servers that are down are not waited for, and the rest is compared", () => {
+  test("servers that are down do not delay the comparison of the others", () => {
     const cluster = filled();
     const [down, follower] = cluster.followers();
     cluster.world.crash(down!);
@@ -110,14 +110,14 @@ describe("the servers' keys are compared", () => {
     cluster.world.tampered.add(0n);
     tamper(cluster, follower!);
     cluster.run(8_000);
-    // One against one, until the third is there.
+    // One against one until the third server is up.
     expect(corruptAlarms(cluster.leader())).toEqual([0n]);
     cluster.world.start(down!);
     cluster.run(8_000);
     expect(corruptAlarms(cluster.leader())).toEqual([0n, follower!.id]);
   });
 
-  /** A follower hears of the question and of what came later at once. */
+  /** The follower receives the question together with later entries. */
   function comparedLate(later: ClientRequest): VirtualCluster {
     const cluster = filled();
     const leader = cluster.leader();
@@ -129,7 +129,7 @@ describe("the servers' keys are compared", () => {
     const sent = cluster.send(leader, later);
     cluster.run(50);
     expect(sent.outcome).not.toBeUndefined();
-    // The server has caught up before the question is asked again.
+    // The server has caught up before the question is repeated.
     cluster.heal();
     cluster.run(3_000);
     expect(cluster.world.counters.comparisons).toBeGreaterThan(1);
@@ -145,14 +145,14 @@ describe("the servers' keys are compared", () => {
     });
   });
 
-  test("a follower answers for the revision that was asked for, and not for what it has since", () => {
+  test("a follower answers for the requested revision, not for its newest one", () => {
     comparedLate(put("k1", "later"));
     withFaults({ copyOfAnotherRevision: true }, () => {
       expect(() => comparedLate(put("k1", "later"))).toThrow(falseAlarm);
     });
   });
 
-  test("a comparison that was left out sees nothing", () => {
+  test("without a comparison, nothing is detected", () => {
     withFaults({ copiesNotCompared: true }, () => {
       const cluster = filled();
       const [follower] = cluster.followers();
@@ -167,7 +167,7 @@ describe("while the alarm CORRUPT is raised", () => {
   const raise = alarm({ action: Action.ACTIVATE, memberID: 7n, alarm: AlarmType.CORRUPT });
   const disarm = alarm({ action: Action.DEACTIVATE, memberID: 7n, alarm: AlarmType.CORRUPT });
 
-  test("keys and leases do not change, and what there is can be read, as at etcd", () => {
+  test("keys and leases do not change and can be read, as in etcd", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     cluster.ask(leader, PUT, put("a", "1"));
@@ -184,7 +184,7 @@ describe("while the alarm CORRUPT is raised", () => {
       txn({ success: [putInTxn] }),
       compact(2n),
       grant(5),
-      // Of two reasons that of the alarm is told.
+      // Also an invalid request: the alarm takes precedence.
       grant(9_000_000_001),
       register("name", 5),
       revoke(ID),
@@ -200,7 +200,7 @@ describe("while the alarm CORRUPT is raised", () => {
     expect(cluster.failure(leader, put("a", "2"))).toBe("none");
   });
 
-  test("a command proposed before it, and after it in the log, is refused on all servers alike", () => {
+  test("a command proposed before the alarm but logged after it is refused on all servers", () => {
     const state = new CoreState();
     state.corruptAlarms.add(7n);
     const value = { key: bytes("a"), value: bytes("1") };
@@ -209,7 +209,7 @@ describe("while the alarm CORRUPT is raised", () => {
     expect(state.revisions.current).toBe(1);
   });
 
-  /** @returns how many keys there are after each of three waits */
+  /** @returns the number of keys during the alarm, and after it was disarmed */
   function leaseBeyondItsTime(): number[] {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -224,15 +224,15 @@ describe("while the alarm CORRUPT is raised", () => {
     return [during, keys()];
   }
 
-  test("leases do not end, and expired ones end when it is disarmed", () => {
+  test("leases do not end until the alarm is disarmed", () => {
     expect(leaseBeyondItsTime()).toEqual([1, 0]);
     withFaults({ leasesEndInCorruption: true }, () => expect(leaseBeyondItsTime()).toEqual([0, 0]));
   });
 
-  /** @returns after how many of the alarms, raised at about the end of a lease, it did not end any more */
+  /** @returns for how many of the alarms, raised at about the end of a lease, the lease never ended */
   function endsForgotten(): number {
     let forgotten = 0;
-    // Slow disks: the alarm stands in the log for a while before it is applied.
+    // Slow disks: the alarm is in the log for a while before it is applied.
     for (let afterMs = 1_900; afterMs < 2_200; afterMs += 25) {
       const cluster = new VirtualCluster({ latencyMs: 10, writeMs: 80 });
       const leader = cluster.leader();
@@ -247,12 +247,12 @@ describe("while the alarm CORRUPT is raised", () => {
     return forgotten;
   }
 
-  test("an end that was on its way when it was raised comes after it", () => {
+  test("a lease that expired while the alarm was being committed ends after it", () => {
     expect(endsForgotten()).toBe(0);
     withFaults({ endsForgottenInCorruption: true }, () => expect(endsForgotten()).toBeGreaterThan(0));
   });
 
-  test("the space alarm does not hide it, and each of the two is disarmed by itself", () => {
+  test("the space alarm does not hide it, and each of the two is disarmed separately", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     cluster.ask(leader, ALARM, raise);
@@ -282,7 +282,7 @@ describe("while the alarm CORRUPT is raised", () => {
     expect(state.corruptAlarms).toEqual(new Set([9n]));
   });
 
-  test("alarms of the log of earlier versions are of space", () => {
+  test("alarms logged by earlier versions are space alarms", () => {
     const before = Uint8Array.from([0x6a, 4, 8, 5, 16, 1]);
     const { body } = fromBinary(CommandSchema, before);
     expect(body).toMatchObject({ case: "spaceAlarm", value: { member: 5n, raised: true } });
@@ -337,7 +337,7 @@ describe("reports of comparisons", () => {
     expect(compare(9, copy(1, 7), others(...copies), { voters: asked }).isOpen).toBe(isOpen);
   });
 
-  test("a learner is judged, and does not judge", () => {
+  test("a learner is checked, and has no vote in the check", () => {
     const differs = compare(9, copy(1, 7), others(copy(2, 7), undefined, copy(4, 8)), { voters });
     expect(differs.corrupt).toEqual([4n]);
     const agrees = compare(9, copy(1, 7), others(copy(2, 8), undefined, copy(4, 7)), { voters });
@@ -345,7 +345,7 @@ describe("reports of comparisons", () => {
   });
 });
 
-/** The leader of three, whose log is said to have these members. */
+/** The leader of three servers. Tests replace the membership in its log. */
 class Leader implements CheckedServer {
   readonly id = 1n;
   nowMs = 1_000;
@@ -376,7 +376,7 @@ class Leader implements CheckedServer {
     this.raised.push(value.member);
   }
 
-  /** The others differ from this server, or from each other. */
+  /** Answers from the other servers, each with a hash. */
   hears(hashes: readonly [bigint, number][]): void {
     for (const [from, hash] of hashes)
       this.check.answered({
@@ -392,7 +392,7 @@ class Leader implements CheckedServer {
   }
 }
 
-describe("a comparison of which the log has gone on", () => {
+describe("a comparison during which the membership changed", () => {
   const same = (leader: Leader): number => {
     const steps = hashOfKeys(leader.state.revisions.view(), leader.state.revisions.current, () => 7);
     for (;;) {
@@ -401,7 +401,7 @@ describe("a comparison of which the log has gone on", () => {
     }
   };
 
-  test("says nothing of a member that was removed meanwhile: nobody would end its alarm", () => {
+  test("raises no alarm for a member that was removed meanwhile: nobody would disarm it", () => {
     const before = new Leader();
     before.hears([
       [2n, same(before)],
@@ -418,7 +418,7 @@ describe("a comparison of which the log has gone on", () => {
     expect(leader.check.takeComparison()).toMatchObject({ corrupt: [], different: [] });
   });
 
-  test("nor of the leader, whose own removal is not committed yet", () => {
+  test("raises no alarm for a leader whose own removal is not committed yet", () => {
     const leader = new Leader();
     leader.raft = { membership: { voters: [2n, 3n], learners: [] } };
     leader.hears([
@@ -429,7 +429,7 @@ describe("a comparison of which the log has gone on", () => {
   });
 });
 
-test("an answer to a former life's comparison does not count for this life's", () => {
+test("an answer to a comparison begun before a restart does not count after it", () => {
   const [first] = new Leader(0.1).asked;
   const [second] = new Leader(0.100001).asked;
   expect(Math.abs(second! - first!)).toBeGreaterThan(1_000_000);

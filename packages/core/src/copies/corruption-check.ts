@@ -16,13 +16,15 @@ import {
 const silentElections = 3;
 /** Repetitions of a request per election timeout. */
 const questionsPerElection = 2;
-/** Timeout of a comparison, ms: then members still working count as silent. */
+/** Timeout of a comparison, ms. Members still working then count as silent. */
 const comparisonMsMax = 60_000;
 
-/** Comparisons are numbered from a random start below this: two lives of a server do not collide. */
+/**
+ * A server numbers its comparisons from a random start below this, so numbers do not collide after a restart.
+ */
 const firstNumberMax = 2 ** 48;
 
-/** The check's port to its server. */
+/** What the check needs from its server. */
 export interface CheckedServer {
   readonly id: MemberId;
   readonly nowMs: number;
@@ -44,10 +46,10 @@ interface Hashing {
   readonly steps: Steps<number>;
 }
 
-/** Another server's request. */
+/** A request from another server. */
 interface Question {
   readonly asked: CopyQuestion;
-  /** Time of the last repetition: abandoned requests are dropped. */
+  /** When the request was last repeated. Abandoned requests are dropped. */
   heardMs: number;
   hashing: Hashing | undefined;
   copy: Copy | undefined;
@@ -58,7 +60,7 @@ interface Round {
   readonly number: number;
   readonly index: number;
   readonly revision: number;
-  /** Begun by the leader, which raises an alarm by it. */
+  /** Begun by the leader, which raises an alarm if members are corrupt. */
   readonly isPeriodic: boolean;
   readonly hashing: Hashing;
   readonly begunMs: number;
@@ -69,9 +71,9 @@ interface Round {
 }
 
 /**
- * Compares the keys of all servers (etcd: corruption check): periodically on the leader, which raises an
- * alarm on differences, and on a starting server. A hash is made of the content at one moment, a bounded
- * part in each turn, while the server continues.
+ * Compares the keys of all servers (etcd: corruption check). The leader does so periodically, and raises an
+ * alarm on differences; a server can also do so when it starts. The content at one moment is hashed while the
+ * server continues, a bounded part per turn.
  */
 export class CorruptionCheck {
   readonly #server: CheckedServer;
@@ -80,13 +82,13 @@ export class CorruptionCheck {
   /** At most one per server. */
   readonly #questions = new Map<MemberId, Question>();
   #round: Round | undefined;
-  /** To begin between two commands. */
+  /** A comparison to begin between two commands. */
   #wanted: "periodic" | "once" | undefined;
   #number: number | undefined;
   #nextMs = 0;
   #compared: Comparison | undefined;
 
-  /** @param everyMs 0: no periodic comparisons */
+  /** @param everyMs interval of periodic comparisons; 0: none */
   constructor(server: CheckedServer, checksum: Checksum, everyMs: number) {
     this.#server = server;
     this.#checksum = checksum;
@@ -98,12 +100,12 @@ export class CorruptionCheck {
     return all.filter((each) => each.hashing !== undefined && copyOf(each) === undefined);
   }
 
-  /** There is work for another turn. */
+  /** There is work left for another turn. */
   get isBusy(): boolean {
     return this.#questions.size + (this.#round === undefined ? 0 : 1) > 0 && this.#hashings.length > 0;
   }
 
-  /** Set when a comparison has ended since the last call. */
+  /** Returns a comparison that has ended since the last call. */
   takeComparison(): Comparison | undefined {
     const compared = this.#compared;
     this.#compared = undefined;
@@ -117,7 +119,7 @@ export class CorruptionCheck {
 
   // Time
 
-  /** @param isLeading This server leads, and its state has every change that was ever acknowledged. */
+  /** @param isLeading this server leads, and its state has every acknowledged change */
   tick(isLeading: boolean): void {
     const { electionMs, nowMs } = this.#server;
     if (!isLeading || this.#everyMs === 0) this.#nextMs = nowMs + this.#everyMs;
@@ -135,7 +137,8 @@ export class CorruptionCheck {
   turn(): void {
     this.#begin();
     const { limits } = this.#server;
-    // Counts its own steps: the state, which counts visits, may be replaced while a hash is in progress.
+    // Counts steps here, not visits in the state, since the state may be replaced while a hash is in
+    // progress.
     for (let units = 0; units < limits.unitsPerTurn; units += unitsPerStep) {
       const [first] = this.#hashings;
       if (first === undefined) break;
@@ -146,7 +149,7 @@ export class CorruptionCheck {
 
   #begin(): void {
     const { appliedIndex, nowMs, raft, random, state } = this.#server;
-    // Only between two commands, when a state belongs to one index.
+    // Only between two commands: the state then belongs to a single index.
     if (state.isApplying) return;
     for (const question of this.#questions.values())
       if (question.hashing === undefined && question.copy === undefined) this.#look(question);
@@ -155,7 +158,7 @@ export class CorruptionCheck {
     this.#wanted = undefined;
     const { learners, voters } = raft.membership;
     const others = [...voters, ...learners].filter((id) => id !== this.#server.id);
-    // A number of its own: others may still answer a comparison that a former life of this server began.
+    // A number not used before: others may still answer a comparison that this server began before a restart.
     this.#number = 1 + (this.#number ?? Math.floor(random.next() * firstNumberMax));
     this.#round = {
       number: this.#number,
@@ -196,7 +199,7 @@ export class CorruptionCheck {
       this.#answer(known);
       return;
     }
-    // A new request of a server replaces its earlier one.
+    // A new request from a server replaces its earlier one.
     const question: Question = { asked, heardMs: nowMs, hashing: undefined, copy: undefined };
     this.#questions.set(asked.from, question);
     this.#answer(question);
@@ -257,18 +260,18 @@ export class CorruptionCheck {
       copy === undefined && nowMs - round.heardMs.get(id)! <= silentElections * electionMs;
     if (nowMs - round.begunMs < comparisonMsMax && [...round.others].some(isAwaited)) return;
     this.#round = undefined;
-    // By the present log: members removed meanwhile are skipped, as their alarms would follow their removal
-    // in the log.
+    // Uses the present membership. Members removed meanwhile are skipped, as their alarms would follow their
+    // removal in the log.
     const others = new Map([...round.others].filter(([id]) => isMember(raft.membership, id)));
     this.#compared = compare(round.revision, round.own, others, raft.membership);
     if (round.isPeriodic) this.#raise(this.#compared.corrupt);
   }
 
-  /** The next comparison repeats an alarm that the log does not accept. */
+  /** If the log does not accept an alarm, the next comparison repeats it. */
   #raise(members: readonly MemberId[]): void {
     const { raft, state } = this.#server;
     for (const member of members)
-      // No alarm for a leader that removes itself: it leads until the commit, and is no member any more.
+      // No alarm for a leader that removes itself: it leads until the commit, but is no longer a member.
       if (!state.corruptAlarms.has(member) && (member === 0n || isMember(raft.membership, member)))
         this.#server.propose({ case: "corruptAlarm", value: { member, raised: true } });
   }
