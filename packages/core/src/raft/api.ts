@@ -12,20 +12,20 @@ import type {
 } from "./types.js";
 
 /**
- * The replicated log as its host sees it, on one page; implemented by `Raft`. Two parts of the server share
- * the host's role: `core/replica` makes these calls, `core/host` executes what a `Ready` asks for.
+ * The replicated log as its host sees it, on one page; implemented by `Raft`. The server's host has two
+ * parts: `core/replica` makes these calls, and `core/host` carries out each `Ready`.
  *
- * The host's loop: pass in all inputs (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()`
- * until it returns `undefined`, and execute each `Ready`. Several inputs before one `ready()` make one
- * batch: one write to disk, one message to each follower. Nothing here reads a clock, waits or generates a
- * random number of its own.
+ * The host's loop: pass in all inputs (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()` until
+ * it returns `undefined`, and carry out each `Ready`. Several inputs before one `ready()` make one batch: one
+ * write to disk, one message to each follower. Nothing here reads a clock, waits or generates a random number
+ * of its own.
  */
 export interface ReplicatedLog {
   /**
-   * Handles a message. Malformed messages, messages for another server and unexpected answers are dropped
-   * and counted; outdated ones are dropped, or answered with the later term.
-   * @throws LeaseholdError `LOG_CORRUPT` if it proves that some server's disk has lost or changed committed
-   * entries.
+   * Handles a message. Malformed messages, messages for another server and unexpected answers are dropped and
+   * counted; outdated ones are dropped, or answered with the later term.
+   * @throws LeaseholdError `LOG_CORRUPT` if the message proves that a disk has lost or changed committed
+   *   entries
    */
   step(message: Message): void;
 
@@ -44,27 +44,27 @@ export interface ReplicatedLog {
    */
   propose(data: readonly Uint8Array[]): Proposed;
 
-  /** Appends a change of the membership. One at a time: the one before must be committed (thesis 4.1). */
+  /** Appends a membership change. The previous change must be committed (thesis 4.1). */
   proposeChange(change: ConfigChange, data: Uint8Array): Proposed;
 
   /**
-   * Requests a read index (thesis 6.4). If `accepted`, either `Ready.reads` answers with this `id`, or
-   * `Ready.leadership` reports another term or role, after which a pending read is never answered.
+   * Requests a read index (thesis 6.4). If it is `accepted`, either `Ready.reads` answers with this `id`, or
+   * `Ready.leadership` reports another term or role, and then pending reads are never answered.
    * @param id chosen by the caller; a safe integer
    */
   readIndex(id: number): Accepted | Refused;
 
   /**
-   * The index that another server may read at once, without a round. Its request proves that it has not
-   * voted for a later leader, which is all that its answer to a heartbeat would prove. Undefined unless the
-   * two are a majority of the voters, so only with at most three voters.
+   * The index that another server may read at once, without a round of heartbeats. The server's request
+   * proves that it has not voted for a later leader; its answer to a heartbeat would prove no more. Undefined
+   * unless the two servers are a majority of the voters, so only with at most three voters.
    */
   readIndexOfAsker(asker: MemberId): number | undefined;
 
   /**
    * The index that may be read at once, because no other leader can have been elected yet if clocks run
-   * within ρ of real time. Only for operations that rest on clocks anyway. Undefined if that is not
-   * certain, or `holdMs` is 0.
+   * within ρ of real time. Only for operations that rely on clocks anyway. Undefined if another leader is
+   * possible, or `holdMs` is 0.
    */
   readIndexByClock(): number | undefined;
 
@@ -74,23 +74,23 @@ export interface ReplicatedLog {
    */
   transferLeader(to: MemberId): Accepted | Refused;
 
-  /** The next work for the host; `undefined` if there is none. Everything is returned once. */
+  /** The next work for the host; `undefined` if there is none. All work is returned once. */
   ready(): Ready | undefined;
 
   /** The write `sequence` of `Ready.persist`, and every earlier one, is on disk. */
   persisted(sequence: number): void;
 
-  /** The state machine has applied all entries up to `index`, or was restored from a snapshot there. */
+  /** The state machine has applied all entries up to `index`, or was restored from a snapshot at `index`. */
   applied(index: number): void;
 
   /** The metadata for a snapshot of the state machine after entry `index`. */
   snapshotMeta(index: number): SnapshotMeta;
 
   /**
-   * The snapshot is on disk: drops the entries it covers, except the last `keepEntries`. Followers that
-   * need dropped entries get a snapshot instead.
+   * The snapshot is on disk: drops the entries it covers, except the last `keepEntries`. Followers that need
+   * dropped entries get a snapshot instead.
    * @param keepEntries entries kept for followers that are a little behind; 0 or more
-   * @param keepBytes fewer are kept if those have more data than this; no bound by default
+   * @param keepBytes bound of the data of those entries: fewer are kept beyond it; default: none
    */
   compact(snapshot: SnapshotMeta, keepEntries: number, keepBytes?: number): void;
 
@@ -98,8 +98,8 @@ export interface ReplicatedLog {
   reportUnreachable(member: MemberId): void;
 
   /**
-   * A part of a message from a member has arrived. From the leader, this counts as a sign of life during a
-   * long message.
+   * A part of a message from a member has arrived. If the member is the leader, this counts as a sign of life
+   * while a long message arrives.
    */
   reportArriving(member: MemberId): void;
 
@@ -111,7 +111,7 @@ export interface ReplicatedLog {
 
   status(): Status;
 
-  /** The newest in the log, committed or not (thesis 4.1): a new object after each change. */
+  /** The newest membership in the log, committed or not (thesis 4.1). Each change makes a new object. */
   readonly membership: Membership;
 }
 
@@ -119,7 +119,10 @@ export interface Accepted {
   readonly accepted: true;
 }
 
-/** `index` is that of the first entry; the others follow it. They are final if committed in this `term`. */
+/**
+ * `index` is that of the first entry; the others follow it. The entries are final if committed in this
+ * `term`.
+ */
 export interface Appended extends Accepted {
   readonly index: number;
   readonly term: number;
@@ -146,26 +149,26 @@ export type RefusalReason =
    */
   | "change-pending"
   /**
-   * The change does not fit the member: it exists already, does not exist, is no learner, is no voter, or
+   * The change does not fit the member: it already exists, doesn't exist, isn't a learner, isn't a voter, or
    * is the last voter.
    */
   | "bad-change"
   /** The learner is too far behind to become a voter (thesis 4.2.1). */
   | "learner-behind";
 
-/** The state found on disk. `founding` and `joining` make that of a server with an empty disk. */
+/** The state found on disk. `founding` and `joining` make the state of a server with an empty disk. */
 export interface Recovered {
   readonly hardState: HardState;
   /** The newest snapshot, from which the state machine has been restored. */
   readonly snapshot: SnapshotMeta;
-  /** Without gaps. Those that the snapshot covers may be among them. */
+  /** Without gaps. Entries that the snapshot covers may be included. */
   readonly entries: readonly Entry[];
 }
 
 export interface RaftOptions {
   readonly id: MemberId;
   readonly recovered: Recovered;
-  /** Spreads election timeouts, so that servers do not stand at the same time (Raft 5.2). */
+  /** Randomizes election timeouts, so that servers rarely stand at the same time (Raft 5.2). */
   readonly random: Random;
   /**
    * The minimum election timeout; the actual one is drawn from `[electionTicks, 1.5 × electionTicks)`.
@@ -175,9 +178,9 @@ export interface RaftOptions {
   /** Must be far less than `electionTicks`. Default 1. */
   readonly heartbeatTicks?: number;
   /**
-   * How long a server stays loyal to a leader after hearing from it, by its own clock, ms; less than an
-   * election takes. Servers may differ in it, and may change it at a restart. Default 0: no promise by
-   * clocks.
+   * How long a server stays loyal to a leader after hearing from it, by the server's own clock, ms. Must be
+   * less than the election timeout. Servers may have different values, and change them at a restart. Default
+   * 0: no promises.
    */
   readonly holdMs?: number;
   /** ρ, the maximum rate error of the servers' steady clocks. Default 0.1. */
@@ -193,9 +196,9 @@ export interface RaftLimits {
   readonly inflightMessagesMax: number;
   /** Data in unacknowledged append messages. */
   readonly inflightBytesMax: number;
-  /** Accepted data that is not committed, on a leader. */
+  /** Uncommitted data that a leader has accepted. */
   readonly uncommittedBytesMax: number;
-  /** Reads that wait for their round of heartbeats. */
+  /** Reads that wait for a round of heartbeats. */
   readonly pendingReadsMax: number;
   /** Committed entries in one `Ready`. */
   readonly committedEntriesMax: number;
@@ -213,7 +216,7 @@ export interface Status {
   readonly lastIndex: number;
   readonly persistedIndex: number;
   readonly snapshotIndex: number;
-  /** The newest in the log, committed or not (thesis 4.1). */
+  /** The newest membership in the log, committed or not (thesis 4.1). */
   readonly membership: Membership;
   /** The target of a leadership transfer; otherwise `nobody`. */
   readonly transferTo: MemberId;

@@ -6,7 +6,7 @@ interface Head {
   readonly term: number;
 }
 
-/** The sender's log agrees with the leader's up to this index, and is on disk up to there. */
+/** The sender's log agrees with the leader's up to this index, and is on disk. */
 export function acceptedUpTo(index: number, head: Head): AppendAnswer {
   return { kind: "append-answer", ...head, rejected: false, index, hintIndex: 0, hintTerm: 0 };
 }

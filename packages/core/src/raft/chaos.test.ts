@@ -4,10 +4,10 @@ import { Chaos } from "../../../../test/scenarios/raft-runner/chaos.js";
 import { type Faults, withFaults } from "../../../../test/planted/switches.js";
 
 /**
- * Figure 3 on bad days: seeded runs of small clusters with loss, repetition, reordering, slow disks, crashes
- * that lose what was not written, partitions, transfers, compaction and changes of the membership. What each
- * step is held against is in `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run
- * src/raft/chaos.test.ts` for a long night.
+ * Checks the properties of figure 3 under faults: seeded runs of small clusters with loss, duplication,
+ * reordering, slow disks, crashes that lose unwritten data, partitions, transfers, compaction and membership
+ * changes. Each step is checked against `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx
+ * vitest run src/raft/chaos.test.ts` runs it overnight.
  */
 const runs = 100 * effort;
 
@@ -26,7 +26,7 @@ function errorOf(seed: number): Error | undefined {
   }
 }
 
-test(`figure 3 holds in ${runs} runs, and each cluster comes back to work`, { timeout: 3_600_000 }, () => {
+test(`figure 3 holds in ${runs} runs, and each cluster recovers`, { timeout: 3_600_000 }, () => {
   let committed = 0;
   for (let seed = 1; seed <= runs; seed += 1) {
     try {
@@ -35,12 +35,12 @@ test(`figure 3 holds in ${runs} runs, and each cluster comes back to work`, { ti
       throw new Error(`seed ${seed}`, { cause: error });
     }
   }
-  // Else the days were so bad that nothing happened.
+  // Otherwise the faults prevented nearly all progress.
   expect(committed / runs).toBeGreaterThan(15);
 });
 
 describe("planted mistakes are seen", () => {
-  // The search begins at a seed that is known to show the mistake.
+  // The search begins at a seed known to show the mistake.
   test.each<[keyof Faults, RegExp, number?]>([
     ["votesForOldLogs", /leader completeness/],
     ["previousTermUnchecked", /state machine safety|log matching|leader completeness/, 976],
@@ -57,7 +57,7 @@ describe("planted mistakes are seen", () => {
       }
       return undefined;
     });
-    // It may also be Raft itself that notices that what it is told cannot be.
+    // Raft itself may also detect the impossible state.
     expect(`${error?.message}`).toMatch(new RegExp(`${expected.source}|^raft:`));
   });
 });

@@ -5,29 +5,29 @@ import { promisedBefore, type RaftSettings } from "./options.js";
 /**
  * Decides when a server may stand for election, and when it may vote.
  *
- * Candidacy goes by ticks. Ticks may come late and then catch up, so less time may lie between them than
- * they count. Hence the promise by the clock: for `holdMs` of its own steady clock after it has heard a
- * leader, a server neither votes nor stands (thesis 4.2.3, and 6.4.1 for the leader's use of that:
- * `leader-lease.ts`). Exception: that leader started a transfer and hasn't cancelled it.
+ * Election timeouts are counted in ticks. Ticks may be late and then catch up, so less time may have passed
+ * than they suggest. Therefore there is also a promise by the clock: for `holdMs` by its own steady clock
+ * after hearing a leader, a server neither votes nor stands (thesis 4.2.3; for the leader's use of the
+ * promise, 6.4.1 and `leader-lease.ts`). Exception: that leader started a transfer and hasn't cancelled it.
  *
- * Promises are on disk. A server that restarts with a shorter timeout still keeps the longer promise; and
- * as it has forgotten which transfers it was told of, it takes part in none meanwhile.
+ * Promises are on disk. A server that restarts with a shorter timeout still keeps the longer promise. As the
+ * restart made it forget which transfers are over, it takes part in none meanwhile.
  */
 export class ElectionTimer {
   readonly #settings: RaftSettings;
   readonly #random: Random;
   /** The last reading of the clocks. */
   now: BothClocks = { monotonicMs: -Infinity, wallMs: -Infinity };
-  /** Ticks since it heard a leader, granted its vote or stood. */
+  /** Ticks since it heard a leader, granted its vote or stood for election. */
   #ticks = 0;
   #electionTicks: number;
-  /** The promise of the process before binds until then; `Infinity` until the first clock reading. */
+  /** End of the previous process's promise; `Infinity` until the first clock reading. */
   #formerUntilMs: number;
   #promisedMs: number;
-  /** End of the promise of this process, and the term of the leader it was given to. */
+  /** End of this process's promise, and the term of the leader it was given to. */
   #heldUntilMs = -Infinity;
   #heldTerm = 0;
-  /** Of that leader. */
+  /** The greatest `transfersOver` of that leader. */
   #transfersOver = 0;
 
   constructor(settings: RaftSettings, random: Random, recovered: Recovered) {
@@ -48,7 +48,7 @@ export class ElectionTimer {
     if (this.#formerUntilMs === Infinity) this.#formerUntilMs = now.monotonicMs + this.#promisedMs;
   }
 
-  /** @param transfersOver 0 if the message does not carry it */
+  /** @param transfersOver 0 if the message has none */
   heardLeader(term: number, transfersOver: number): void {
     const { holdMs } = this.#settings;
     this.#ticks = 0;
@@ -59,7 +59,7 @@ export class ElectionTimer {
     this.#transfersOver = Math.max(this.#transfersOver, transfersOver);
   }
 
-  /** A sign of life of the leader. It gives no promise. */
+  /** The leader gave a sign of life. This makes no promise. */
   hears(): void {
     this.#ticks = 0;
   }
@@ -73,18 +73,18 @@ export class ElectionTimer {
     this.#electionTicks = this.#draw();
   }
 
-  /** @returns whether it is time to stand for election */
+  /** @returns whether to stand for election */
   tick(): boolean {
     this.#ticks += 1;
     return this.#ticks >= this.#electionTicks && !this.isHeld;
   }
 
-  /** By ticks alone; the caller knows whether there was a leader. */
+  /** Whether a leader may still be alive, by ticks alone. The caller knows whether there was one. */
   get isRecent(): boolean {
     return this.#ticks < this.#settings.electionTicks;
   }
 
-  /** Whether a promise to a leader still binds, of this process or the one before. */
+  /** Whether a promise to a leader still binds, made by this process or the previous one. */
   get isHeld(): boolean {
     return this.#isFormerlyHeld || this.now.monotonicMs < this.#heldUntilMs;
   }
@@ -97,7 +97,7 @@ export class ElectionTimer {
    * Whether a promise forbids a vote for a candidate of this term.
    *
    * @param transfer the transfer by which the leader of the preceding term asked the candidate to stand; 0:
-   * none. Leaders before that one no longer rely on promises, since it was elected.
+   *   none. Earlier leaders no longer rely on promises, since that leader was elected.
    */
   forbids(term: number, transfer: number): boolean {
     if (!this.isHeld) return false;
@@ -109,8 +109,8 @@ export class ElectionTimer {
 
   /**
    * "Election timeouts are chosen randomly from a fixed interval", so that split votes are rare (Raft 5.2).
-   * The interval is half a timeout wide, many times the length of an election: a wider one only prolongs
-   * the time without a leader (9.3).
+   * The interval is half a timeout wide, which is many times the length of an election. A wider one would
+   * only prolong the time without a leader (9.3).
    */
   #draw(): number {
     const { electionTicks } = this.#settings;

@@ -18,12 +18,12 @@ function granted(messages: readonly Message[]): boolean | undefined {
 }
 
 describe("figure 2: rules for servers", () => {
-  test("RequestVote 1: reply false if term < currentTerm, and say which it is", () => {
+  test("RequestVote 1: reply false if term < currentTerm, and return currentTerm", () => {
     const one = new Single(1n, disk(three, log(2, 3)));
     expect(one.exchange(vote(2n, 2, 9, 1))).toMatchObject([{ kind: "vote-answer", granted: false, term: 3 }]);
   });
 
-  test("RequestVote 2: one vote in a term, on a first-come-first-served basis; the same candidate may ask again", () => {
+  test("RequestVote 2: one vote per term, first come, first served; the same candidate may ask again", () => {
     const one = new Single(1n, founding(three));
     expect(granted(one.exchange(vote(2n, 5, 1, 1)))).toBe(true);
     expect(granted(one.exchange(vote(3n, 5, 1, 1)))).toBe(false);
@@ -42,7 +42,7 @@ describe("figure 2: rules for servers", () => {
     expect(granted(again.exchange(vote(3n, 5, 1, 1)))).toBe(false);
   });
 
-  test("planted: a vote that is not persisted is given twice, and two lead in one term", () => {
+  test("planted: without persisted votes a server votes twice, and one term has two leaders", () => {
     withFaults({ voteNotPersisted: true }, () => {
       const raft = new Raft({ id: 1n, recovered: founding(three), random: { next: () => 0 } });
       raft.step(vote(2n, 5, 1, 1));
@@ -52,7 +52,7 @@ describe("figure 2: rules for servers", () => {
     });
   });
 
-  test("a server that is receiving a long message of its leader does not stand", () => {
+  test("a server that is receiving a long message from its leader does not stand", () => {
     const role = () => {
       const one = new Single(1n, founding(three));
       one.exchange({ kind: "heartbeat", from: 2n, to: 1n, term: 2, commit: 1, round: 0, transfersOver: 0 });
@@ -114,7 +114,7 @@ describe("5.2: leader election", () => {
     expect(lab.status(3)).toMatchObject({ role: "follower", leader: 1n });
   });
 
-  test("split votes: nobody wins, the next timeout decides", () => {
+  test("after split votes nobody wins until a later timeout", () => {
     const one = new Single(1n, founding(five));
     one.tick(10);
     for (const from of [2n, 3n])
@@ -129,7 +129,7 @@ describe("5.2: leader election", () => {
     expect(asked).toEqual(five.slice(1).map(() => "pre-vote 3"));
   });
 
-  test("a second answer of the same voter is not a second vote", () => {
+  test("a repeated answer from a voter is not a second vote", () => {
     const one = new Single(1n, founding(five));
     one.tick(10);
     for (let count = 0; count < 3; count += 1)
@@ -148,7 +148,7 @@ describe("5.2: leader election", () => {
     expect(waits).toEqual([10, 12, 14]);
   });
 
-  test("a single server elects itself, once its vote is on disk, and commits once its entries are", () => {
+  test("a single server elects itself once its vote is on disk, and commits once its entries are", () => {
     const raft = new Raft({ id: 1n, recovered: founding([1n]), random: { next: () => 0 } });
     for (let tick = 0; tick < 10; tick += 1) raft.tick();
     expect(raft.status().role).toBe("candidate");
@@ -163,7 +163,7 @@ describe("5.2: leader election", () => {
   });
 });
 
-test("a write that was under way before a candidate voted for itself does not make that vote durable", () => {
+test("a write begun before a candidate voted for itself does not make that vote durable", () => {
   const raft = new Raft({ id: 1n, recovered: founding([1n]), random: { next: () => 0 } });
   raft.step({
     kind: "append-answer",
@@ -200,7 +200,7 @@ describe("5.4.1: election restriction", () => {
     expect(granted(asked.exchange({ ...vote(2n, 5, lastIndex, lastTerm), kind: "pre-vote" }))).toBe(expected);
   });
 
-  test("planted: without it a server without a committed entry is elected", () => {
+  test("planted: without the restriction, a server that lacks a committed entry is elected", () => {
     withFaults({ votesForOldLogs: true }, () => {
       const one = new Single(1n, disk(three, log(2, 3)));
       expect(granted(one.exchange(vote(2n, 5, 1, 1)))).toBe(true);
@@ -209,7 +209,7 @@ describe("5.4.1: election restriction", () => {
 });
 
 describe("thesis 9.6: pre-vote", () => {
-  test("a follower that is cut off asks for ever, and its term does not grow", () => {
+  test("a follower that is cut off asks forever, and its term does not grow", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.partition([1, 2], [3]);
@@ -221,7 +221,7 @@ describe("thesis 9.6: pre-vote", () => {
     expect(lab.status(3)).toMatchObject({ role: "follower", leader: 1n });
   });
 
-  test("a pre-vote changes neither term nor vote of who gives it, and is not written", () => {
+  test("a pre-vote changes neither the term nor the vote of the server that grants it, and is not written", () => {
     const one = new Single(1n, founding(three));
     const answers = one.exchange({ ...vote(2n, 7, 1, 1), kind: "pre-vote" });
     expect(answers).toMatchObject([{ kind: "pre-vote-answer", term: 7, granted: true }]);
@@ -261,7 +261,7 @@ describe("thesis 4.2.3 and 6.2: check-quorum", () => {
     expect(lab.propose(1, "lost")).toBe(false);
   });
 
-  test("a leader that a majority answers stays, though one is away", () => {
+  test("a leader that a majority answers stays, even if one server is down", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.server(3).crash();

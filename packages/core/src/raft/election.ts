@@ -1,9 +1,7 @@
 import { majorityOf } from "leasehold/common";
 import type { MemberId } from "./types.js";
 
-/**
- * The votes for one candidate, or pre-candidate, of one term. Repeated answers of a voter change nothing.
- */
+/** The votes for one candidate or pre-candidate in one term. A voter's repeated answers change nothing. */
 export class Election {
   readonly #votes = new Map<MemberId, boolean>();
 

@@ -10,7 +10,7 @@ interface Inflight {
 /**
  * The leader's record of another member (figure 2: nextIndex, matchIndex), with flow control:
  *
- * - probe: one message at a time, until the point where the logs meet is known;
+ * - probe: one message at a time, until it is known where the logs agree;
  * - replicate: messages are pipelined within the window;
  * - snapshot: nothing, until the snapshot has arrived.
  */
@@ -19,7 +19,7 @@ export class Follower {
   state: "probe" | "replicate" | "snapshot" = "probe";
   matchIndex = 0;
   nextIndex: number;
-  /** Heard from since the last check-quorum (thesis 6.2). A new member gets a whole election timeout. */
+  /** Heard from since the last check-quorum (thesis 6.2). A new member gets a full election timeout. */
   active = true;
   /** Ticks since it was last heard from. */
   silentTicks = Infinity;
@@ -27,9 +27,7 @@ export class Follower {
   round = 0;
   /** The greatest commit index sent to it. */
   sentCommit = 0;
-  /**
-   * It answers heartbeats but not appends, which may be lost: send an append even if it carries nothing.
-   */
+  /** It answers heartbeats but not appends, which may be lost: send an append, even an empty one. */
   mustProbe = false;
   /** Index of the snapshot being sent. */
   snapshotIndex = 0;
@@ -74,7 +72,7 @@ export class Follower {
     this.snapshotIndex = index;
   }
 
-  /** The follower has the leader's log up to `index` on disk. */
+  /** The follower's log agrees with the leader's up to `index`, and is on disk. */
   accepted(index: number): void {
     this.matchIndex = Math.max(this.matchIndex, index);
     this.nextIndex = Math.max(this.nextIndex, index + 1);
@@ -85,7 +83,10 @@ export class Follower {
     }
   }
 
-  /** It lacks the entry before `refused + 1`; the logs may meet at `hint`. Late answers are ignored. */
+  /**
+   * The follower lacks the entry before `refused + 1`; the logs may agree at `hint`. Late answers are
+   * ignored.
+   */
   rejected(refused: number, hint: number): void {
     if (this.state === "replicate" && refused > this.matchIndex) {
       this.#become("probe");
@@ -97,8 +98,8 @@ export class Follower {
   }
 
   /**
-   * It is reachable. The probe or the whole window may be lost: an append without entries finds out. They
-   * may also still be in flight, on a slow connection behind other entries.
+   * The follower is reachable. The probe or the whole window may be lost, which an empty append finds out; or
+   * they are still in flight on a slow connection, behind other entries.
    */
   answeredHeartbeat(lastIndex: number): void {
     const isProbing = this.state === "probe" && this.#isProbeSent;
@@ -112,8 +113,8 @@ export class Follower {
   }
 
   /**
-   * The transfer is over. The next message waits for an answer, or for one to a heartbeat, so that no
-   * failure is retried at once.
+   * The transfer is over. The next message waits for the follower's answer to it, or to a heartbeat, so a
+   * failure is not retried at once.
    */
   snapshotEnded(arrived: boolean): void {
     if (this.state !== "snapshot") return;

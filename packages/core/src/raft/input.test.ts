@@ -69,7 +69,7 @@ describe("bad messages", () => {
     expect(one.raft.status()).toEqual({ ...before, droppedMessages: 1 });
   });
 
-  test("an acceptance of entries that the leader never had is dropped; so is that of a stranger", () => {
+  test("an acceptance of entries that the leader never had is dropped; so is one from a stranger", () => {
     const one = new Single(1n, founding(three));
     one.tick(10);
     one.exchange({ kind: "pre-vote-answer", from: 2n, to: 1n, term: 2, granted: true });
@@ -87,7 +87,7 @@ describe("bad messages", () => {
     expect(one.raft.status()).toMatchObject({ commit: 1, droppedMessages: 2 });
   });
 
-  test("random messages are dropped, followed, or called corrupt, and what is committed stays", () => {
+  test("random messages are dropped, obeyed or reported as corruption, and committed entries stay", () => {
     const count = fc.oneof(fc.nat(6), fc.constantFrom(-1, 0.5, Number.NaN, 2 ** 60));
     const id = fc.bigInt(0n, 4n);
     const entry = fc.record({
@@ -172,7 +172,10 @@ describe("proofs that a disk has lost something", () => {
     expect(() => one.exchange(message)).toThrow(expect.objectContaining({ code: "LOG_CORRUPT" }));
   });
 
-  /** A server that has followed a leader of term 3, and knows all that it has done in term 4. */
+  /**
+   * A server that followed a leader of term 3 and has seen term 4 begin: it knows everything it did in that
+   * term.
+   */
   function inLaterTerm(): Single {
     const one = follower();
     one.exchange(append);
@@ -181,7 +184,7 @@ describe("proofs that a disk has lost something", () => {
   }
   const later = { ...heartbeat, from: 3n, term: 4 };
 
-  test("a heartbeat with a commit that this server never acknowledged is refused in a term that it has seen begin", () => {
+  test("a heartbeat with a commit index never acknowledged is refused in a term that the server has seen begin", () => {
     const one = inLaterTerm();
     for (const commit of [1_000_000, 9, 4]) {
       one.raft.step({ ...later, commit });
@@ -196,7 +199,7 @@ describe("proofs that a disk has lost something", () => {
     expect(one.raft.status().commit).toBe(3);
   });
 
-  test("what was acknowledged counts from the term's beginning: by appends, late ones, and snapshots", () => {
+  test("acknowledgements count from the term's beginning: of appends, late ones too, and of snapshots", () => {
     const one = inLaterTerm();
     const entries = [{ kind: "normal", index: 4, term: 4, data: new Uint8Array(0) }] as const;
     one.exchange({ ...append, from: 3n, term: 4, entries });
@@ -213,7 +216,7 @@ describe("proofs that a disk has lost something", () => {
     expect(one.drain().objections).toHaveLength(1);
   });
 
-  test("a second leader of a term that this server has seen begin is refused, and the first one is followed", () => {
+  test("in a term that the server has seen begin, a second leader is refused and the first one is followed", () => {
     const one = inLaterTerm();
     for (const message of [append, heartbeat]) {
       one.raft.step({ ...message, from: 2n, term: 4 });
@@ -222,13 +225,13 @@ describe("proofs that a disk has lost something", () => {
     expect(one.raft.status().leader).toBe(3n);
   });
 
-  test("a server that began in the midst of a term may have lost what it had acknowledged in it", () => {
+  test("a server that started in the middle of a term may have lost what it had acknowledged in that term", () => {
     const one = follower();
     one.exchange({ ...append, term: 4 });
     expect(() => one.exchange({ ...heartbeat, term: 4 })).toThrow(/was it lost/);
   });
 
-  test("a second leader of one term is called corrupt", () => {
+  test("a second leader of one term is reported as corruption", () => {
     const one = follower();
     one.exchange(append);
     expect(() => one.exchange({ ...append, from: 3n })).toThrow(/both lead in term 3/);
@@ -247,7 +250,7 @@ describe("recovery", () => {
     expect(recover(disk(three, entries, { commit: 5 }))).toThrow(corrupt);
   });
 
-  test("entries that the snapshot covers may be there; what was committed is handed out again", () => {
+  test("entries covered by the snapshot may be present; committed entries are handed out again", () => {
     const snapshot = { index: 3, term: 2, membership: { voters: three, learners: [] } };
     const one = new Single(1n, { ...disk(three, log(2, 2, 3, 3), { commit: 4 }), snapshot });
     expect(one.drain().committed.map(({ index }) => index)).toEqual([4]);

@@ -2,13 +2,13 @@ import { corrupt } from "./corrupt.js";
 import { type FromLeader, type MemberId, nobody } from "./types.js";
 
 /**
- * Checks leaders' claims about this server against its own state. A leader's heartbeat names no index that
- * this server has not acknowledged to it, and a term has one leader.
+ * Checks leaders' claims about this server against its own state. A leader's heartbeat never names a commit
+ * index that this server has not acknowledged to it, and a term has only one leader.
  *
- * A false claim has two explanations. The sender is faulty: then its message is refused, and this server
- * continues. Or an earlier process of this server acknowledged the entries, or voted, and the disk has lost
- * it: then this server must stop, as it may have forgotten votes. The second one is ruled out in a term
- * that this process has seen begin: it remembers everything that this server has done in that term.
+ * A false claim has two explanations. Either the sender is faulty: then its message is refused, and this
+ * server continues. Or an earlier process of this server acknowledged the entries or voted, and the disk has
+ * lost that: then this server must stop, as it may have forgotten votes. The second explanation is impossible
+ * in a term that this process has seen begin, since it remembers everything this server did in that term.
  */
 export class LeaderClaims {
   #hasFollowed = false;
@@ -16,7 +16,8 @@ export class LeaderClaims {
   #acknowledged = 0;
 
   /**
-   * Another term begins. A process that has followed no leader yet may have been in it before its restart.
+   * Another term begins. If this process has not followed a leader yet, it may have been in the term before
+   * its restart.
    */
   termBegins(): void {
     this.#hasSeenTermBegin = this.#hasFollowed;
@@ -28,11 +29,11 @@ export class LeaderClaims {
   }
 
   /**
-   * The reason to refuse a message; undefined if there is none.
+   * Returns the reasons to refuse a message; empty if there are none.
    *
    * @param leader of this term, if known
    * @param commit the known commit index
-   * @throws LeaseholdError `LOG_CORRUPT` if this server may have lost what it has promised
+   * @throws LeaseholdError `LOG_CORRUPT` if this server may have lost what it promised
    */
   objectionsTo(message: FromLeader, leader: MemberId, commit: number): readonly string[] {
     const { from, kind, term } = message;

@@ -15,7 +15,7 @@ function bothWays<T>(mistake: keyof Faults, body: () => T): { right: T; wrong: T
   return { right: body(), wrong: withFaults({ [mistake]: true }, body) };
 }
 
-/** Server 1 of these leads in term 2, which 2 and 3 have acknowledged; the index of that is 2. */
+/** Server 1 as leader of these voters in term 2. All of them have acknowledged its no-op, at index 2. */
 function leaderOf(voters: readonly MemberId[], learners: readonly MemberId[] = []): Single {
   const recovered = founding(voters);
   const snapshot = { ...recovered.snapshot, membership: { voters, learners } };
@@ -39,12 +39,12 @@ function leaderOf(voters: readonly MemberId[], learners: readonly MemberId[] = [
 
 const answer = { kind: "heartbeat-answer", to: 1n, term: 2, holdMs } as const;
 
-/** At 1,000 ms it sends a round of heartbeats, which these answer at 1,300. */
+/** At 1,000 ms the leader sends a round of heartbeats, which these voters answer at 1,300 ms. */
 function heard(one: Single, ...by: readonly MemberId[]): Single {
   return heardWith(one, ...by.map((from) => [from, holdMs] as const));
 }
 
-/** And each says for how long it holds to the leader. */
+/** The same, with the promise in each voter's answer, ms. */
 function heardWith(one: Single, ...by: readonly (readonly [MemberId, number])[]): Single {
   one.at(1_000);
   const { round } = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
@@ -58,8 +58,8 @@ function certainAt(one: Single, ms: number, wallMs = ms): boolean {
   return one.raft.readIndexByClock() !== undefined;
 }
 
-describe("thesis 6.4.1: a leader knows by its clock for how long nobody else leads", () => {
-  test("it counts from the sending of the round that a majority has answered, by the slowest clock for the fastest", () => {
+describe("thesis 6.4.1: a leader knows by its clock how long nobody else can lead", () => {
+  test("the time counts from the sending of the answered round, less the maximum difference of clocks", () => {
     const one = heard(leaderOf(three), 2n);
     expect(one.raft.readIndexByClock()).toBe(2);
     expect([leaseMs, leaseMs + 1].map((ms) => certainAt(one, 1_000 + ms))).toEqual([true, false]);
@@ -68,7 +68,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     expect(bothWays("timeIgnoresRates", late)).toEqual({ right: false, wrong: true });
   });
 
-  test("each round that is answered renews it, and an answer to one that came early does not", () => {
+  test("each answered round extends the time; an answer to an older round does not", () => {
     const one = heard(leaderOf(three), 2n);
     one.at(1_350);
     one.tick();
@@ -82,7 +82,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     ]);
   });
 
-  test("a majority has to have answered, of the voters", () => {
+  test("a majority of the voters must have answered", () => {
     const ofFive = bothWays("timeByTheFirst", () => certainAt(heard(leaderOf(five), 2n), 1_300));
     expect(ofFive).toEqual({ right: false, wrong: true });
     expect(certainAt(heard(leaderOf(five), 2n, 5n), 1_300)).toBe(true);
@@ -94,23 +94,23 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     const later = (...by: readonly (readonly [MemberId, number])[]) =>
       bothWays("timeByItsOwnTimeout", () => certainAt(heardWith(leaderOf(three), ...by), 1_000 + leaseMs));
     expect(later([2n, 300])).toEqual({ right: false, wrong: true });
-    // One other is enough, and the one that promises for longer is that one.
+    // One other voter is enough, so the longer of their promises counts.
     expect(later([2n, 300], [3n, 500])).toEqual({ right: true, wrong: true });
     expect(certainAt(heardWith(leaderOf(three), [2n, 1_000]), 1_000 + 2 * leaseMs)).toBe(true);
-    // Of four others the second that promises the most decides.
+    // Of four other voters, the second longest promise decides.
     const ofFive = (ms: number) =>
       certainAt(heardWith(leaderOf(five), [2n, 250], [3n, 1_000], [4n, 500], [5n, 0]), 1_000 + ms);
     expect([leaseMs, leaseMs + 1].map(ofFive)).toEqual([true, false]);
   });
 
-  test("a suspended machine's steady clock stands still: the clock that went further counts", () => {
+  test("the steady clock of a suspended machine stops, so the clock that advanced further counts", () => {
     const suspended = () => certainAt(heard(leaderOf(three), 2n), 1_301, 61_301);
     expect(bothWays("timeIgnoresSuspension", suspended)).toEqual({ right: false, wrong: true });
     expect(certainAt(heard(leaderOf(three), 2n), 1_301, 0)).toBe(true);
     expect(certainAt(heard(leaderOf(three), 2n), 1_410, 0)).toBe(false);
   });
 
-  test("while a server that it asked to stand may be elected, it does not rely on its time", () => {
+  test("while a server that the leader asked to stand may be elected, the leader does not rely on promises", () => {
     const told = () => {
       const one = heard(leaderOf(three), 2n);
       one.raft.transferLeader(2n);
@@ -123,7 +123,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
       const [first] = Array.from({ length: 8 }, answered);
       const { round } = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
       expect(one.raft.status().transferTo).toBe(2n);
-      // The server has not stood: the transfer is given up, and what voters promise from then on counts.
+      // The server has not stood, so the transfer is over, and later promises count.
       const sent = one.tick().find(({ kind }) => kind === "heartbeat") as Heartbeat;
       expect(one.raft.status()).toMatchObject({ role: "leader", transferTo: 0n });
       one.exchange({ ...answer, from: 2n, round });
@@ -137,7 +137,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
     });
   });
 
-  test("not before it has committed something, nor as a follower, nor where servers do not hold", () => {
+  test("no reads by clock before the first commit, on a follower, or with `holdMs` 0", () => {
     const one = new Single(1n, founding([1n]), {}, clocks);
     one.at(0);
     expect(certainAt(one, 0)).toBe(false);
@@ -151,7 +151,7 @@ describe("thesis 6.4.1: a leader knows by its clock for how long nobody else lea
   });
 });
 
-describe("a server is loyal to the leader that it hears, by its own clock", () => {
+describe("a server is loyal to the leader it hears, by its own clock", () => {
   const request = (term: number, transfer = 0): VoteRequest => ({
     kind: "vote",
     from: 3n,
@@ -177,7 +177,7 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     transfersOver: 0,
   };
 
-  /** It hears 2 lead in term 2, at 100 ms. */
+  /** A server that hears server 2 lead in term 2, at 100 ms. */
   function follower(): Single {
     const one = new Single(1n, founding(three), {}, clocks);
     one.at(100);
@@ -186,7 +186,7 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     return one;
   }
 
-  test("after ticks in a burst it neither stands nor votes", () => {
+  test("after a burst of ticks it neither stands nor votes", () => {
     const standsEarly = bothWays("standsByTicksAlone", () => {
       const one = follower();
       one.at(200);
@@ -219,21 +219,21 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     });
   });
 
-  test("the leader itself may ask for another one", () => {
+  test("the leader itself may ask for another leader", () => {
     expect(votes(follower(), 300, 3, 1)).toBe(true);
   });
 
-  test("a cancelled transfer helps no candidate, and the next one does", () => {
+  test("a cancelled transfer wins no votes for its candidate, and the next transfer does", () => {
     const told = (ms: number, transfer: number) => {
       const one = follower();
       one.exchange({ ...heartbeat, round: 2, transfersOver: 1 });
-      // One from before comes late.
+      // A late heartbeat, from before the cancellation.
       one.exchange(heartbeat);
       return votes(one, ms, 3, transfer);
     };
     expect(bothWays("lateWordObeyed", () => told(599, 1))).toEqual({ right: false, wrong: true });
     expect([told(599, 2), told(600, 1)]).toEqual([true, true]);
-    // Nor does the one that was told to stand stand any more.
+    // The target of the cancelled transfer does not stand, either.
     const obeys = () => {
       const one = follower();
       one.exchange({ ...heartbeat, round: 2, transfersOver: 1 });
@@ -243,7 +243,8 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
       );
     };
     expect(bothWays("lateWordObeyed", obeys)).toEqual({ right: [false, true], wrong: [true, false] });
-    // Of a leader before the one that it hears, or after: the later one was elected, so the other counts on nothing.
+    // A transfer by an earlier leader than the one it heard, and by a later one, whose election ended the
+    // promise to this one.
     const later = follower();
     later.exchange({ ...heartbeat, term: 4 });
     expect(votes(later, 300, 4, 9)).toBe(false);
@@ -259,14 +260,14 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     const one = new Single(1n, disk(three, log(2)), {}, clocks);
     one.at(70);
     expect(votes(one, 570, 5)).toBe(true);
-    // The restarted server has forgotten the transfers that it was told of.
+    // The restarted server has forgotten the transfers that it knew of.
     const asked = new Single(1n, disk(three, log(2)), {}, clocks);
     asked.at(70);
     expect([569, 570].map((ms) => votes(asked, ms, 5, 9))).toEqual([false, true]);
   });
 
   test("restarted with another timeout, it keeps its earlier promise", () => {
-    /** The disk's content after the server has heard a leader, with this timeout and that disk. */
+    /** The content of the disk after a server with this timeout and this disk has heard a leader. */
     const promised = (ms: number, hardState: HardState) => {
       const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: ms });
       one.at(0);
@@ -294,7 +295,7 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     expect(again(500)).toBe(true);
   });
 
-  test("once the longer promise of the life before is over, its disk says the shorter one", () => {
+  test("once the longer promise from before the restart is over, the shorter one is written to disk", () => {
     const hardState = { term: 2, votedFor: 0n, commit: 1, promisedMs: 500 };
     const one = new Single(1n, { ...founding(three), hardState }, {}, { ...clocks, holdMs: 200 });
     const written = (ms: number) => {
@@ -305,7 +306,7 @@ describe("a server is loyal to the leader that it hears, by its own clock", () =
     expect([0, 499, 500, 501].map(written)).toEqual([undefined, undefined, 200, undefined]);
   });
 
-  test("a new one has promised nothing: a core's first election need not wait", () => {
+  test("a new server has made no promises: a core's first election need not wait", () => {
     expect(votes(new Single(1n, founding(three), {}, clocks), 0, 2)).toBe(true);
   });
 });

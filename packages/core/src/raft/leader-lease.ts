@@ -7,31 +7,30 @@ interface Sent {
   readonly at: BothClocks;
 }
 
-/** A voter's promise, as far as the leader may rely on it. */
+/** A voter's promise, as far as the leader relies on it. */
 interface Held {
   readonly round: number;
   readonly from: BothClocks;
   readonly ms: number;
 }
 
-/** A round is recorded at most this many times per own promise. */
+/** During one of its own promises, a leader records at most this many rounds. */
 const notesPerHold = 16;
 
-/** Answers to older rounds come too late to be of use, if servers promise about as long as this one. */
+/** Answers to older rounds are too late to be useful, if all servers promise about as long as this one. */
 const notesMax = 2 * notesPerHold;
 
 /**
- * How long a leader knows by its clock that there is no other leader (thesis 6.4.1). A voter that has heard
- * the leader stays loyal for a time of its own choice by its own clock (`election-timer.ts`), which its
- * answer to a heartbeat carries. It heard the heartbeat after that was sent. So it votes for no other
- * candidate for that long from the *sending* of the newest round that it has answered, less the possible
- * difference of the two clocks. While a majority is bound, no other leader is elected, as each needs the
- * vote of one of them.
+ * How long a leader knows by its clock that there is no other leader (thesis 6.4.1). A voter that hears the
+ * leader stays loyal for a time that it chooses itself, by its own clock (`election-timer.ts`); its answer to
+ * a heartbeat carries that time. The voter heard the heartbeat after it was sent. So it votes for no other
+ * candidate for that time from the *sending* of the newest round it has answered, less the possible
+ * difference of the two clocks. While a majority is bound, no other leader can be elected, as it would need
+ * one of their votes.
  *
  * This rests on four things: clocks run within ρ of real time; a restarted server keeps earlier promises,
- * whatever its timeout is now; a leader does not rely on promises while a server that it has asked to stand
- * may be elected; and it relies only on promises that were given when voters knew that this transfer was
- * over.
+ * whatever its timeout is now; a leader does not rely on promises while a server that it asked to stand may
+ * be elected; and afterwards it relies only on promises made by voters that knew the transfer was over.
  */
 export class LeaderLease {
   readonly #holdMs: number;
@@ -46,11 +45,11 @@ export class LeaderLease {
     this.#clockRateError = clockRateError;
   }
 
-  /** A round of heartbeats leaves, after this reading of the clocks. */
+  /** A round of heartbeats leaves; `at` was read before that. */
   sent(round: number, at: BothClocks): void {
     if (this.#isSuspended) return;
     const last = this.#sent.at(-1);
-    // An answer to a later round then counts from the earlier one.
+    // An answer to this round then counts from the earlier one.
     if (last !== undefined && elapsedMs(last.at, at) < this.#holdMs / notesPerHold) return;
     this.#sent.push({ round, at });
     if (this.#sent.length > notesMax) this.#sent.shift();
@@ -62,14 +61,14 @@ export class LeaderLease {
     this.#held.set(voter, { round, from: sent.at, ms: relied(holdMs, this.#clockRateError) });
   }
 
-  /** Another server is asked to stand: promises no longer count. */
+  /** Another server was asked to stand: promises no longer count. */
   suspend(): void {
     this.#isSuspended = true;
     this.#sent = [];
     this.#held = new Map();
   }
 
-  /** Rounds from now on carry that the transfer is over, so promises in their answers count. */
+  /** Rounds from now on announce that the transfer is over, so the promises in their answers count. */
   resume(): void {
     this.#isSuspended = false;
   }
@@ -81,7 +80,7 @@ export class LeaderLease {
   /** Whether this voter still votes for nobody else. */
   holds(voter: MemberId, now: BothClocks): boolean {
     const held = this.#held.get(voter);
-    // By the clock that went further: the steady one stops while a machine is suspended.
+    // Uses the clock that advanced further: the steady one stops while a machine is suspended.
     return held !== undefined && elapsedMs(held.from, now) < held.ms;
   }
 }

@@ -22,8 +22,8 @@ import type {
 import { nobody } from "./types.js";
 
 /**
- * A learner that lacks no more than this catches up within moments (thesis 4.2.1), and delays no commit as
- * a voter.
+ * A learner that lacks at most this many entries catches up within moments (thesis 4.2.1), and delays no
+ * commit as a voter.
  */
 const promotionLagMax = 1_024;
 
@@ -31,7 +31,7 @@ export function refused(reason: RefusalReason): Refused {
   return { accepted: false, reason };
 }
 
-/** The leader's log, and the destinations of its messages and confirmed reads. */
+/** A leader's log, and the destinations of its messages and confirmed reads. */
 export interface LeaderParts {
   readonly id: MemberId;
   readonly term: number;
@@ -70,7 +70,8 @@ export class Leader {
     this.#lease = new LeaderLease(parts.settings);
     this.#firstIndex = parts.log.lastIndex + 1;
     this.#meetMembers();
-    // "A leader must have the latest information on which entries are committed": a no-op finds out (Raft 8).
+    // "A leader must have the latest information on which entries are committed": it gets that by a no-op
+    // (Raft 8).
     this.#append({
       kind: "normal",
       index: this.#firstIndex,
@@ -83,7 +84,7 @@ export class Leader {
     return this.#transferTo;
   }
 
-  /** Its own removal is committed: time to step down (thesis 4.2.2). */
+  /** Its own removal is committed: it must step down (thesis 4.2.2). */
   get isRemoved(): boolean {
     const { current, currentIndex } = this.#log.memberships;
     return currentIndex <= this.#log.commit && !isMember(current, this.#parts.id);
@@ -118,8 +119,8 @@ export class Leader {
     if (this.#transferTo !== nobody) return refused("transferring");
     const { commit, lastIndex, memberships } = this.#log;
     if (memberships.currentIndex > commit) return refused("change-pending");
-    // Otherwise two leaders of different terms could each make a change, with majorities that do not
-    // overlap (the bug that the thesis's author reported in 2015).
+    // Otherwise two leaders of different terms could each make a change, with majorities that do not overlap
+    // (the bug of 2015 that the thesis's author reported).
     if (!this.#hasCommitted) return refused("change-pending");
     if (change.member === nobody || changed(memberships.current, change) === undefined)
       return refused("bad-change");
@@ -143,9 +144,9 @@ export class Leader {
   }
 
   /**
-   * A later leader would need the vote of one of the two, and neither had voted when the request was sent:
-   * the asker follows the leader of its term, which is this one in this term or an earlier one, and this
-   * one still leads. A vote leaves after any earlier request of the same server.
+   * A later leader would need the vote of one of the two servers, and neither had voted when the request was
+   * sent: the asker still follows the leader of its term, which is this leader in this term or an earlier
+   * one; and this leader still leads. A vote leaves after any earlier request of the same server.
    */
   readIndexOfAsker(asker: MemberId): number | undefined {
     const voters = this.#voters;
@@ -159,7 +160,7 @@ export class Leader {
     return goesByClocks && this.#hasCommitted && this.#isHeldByMajority() ? this.#log.commit : undefined;
   }
 
-  /** This server itself votes for nobody while it leads. */
+  /** This server counts itself, as it votes for nobody else while it leads. */
   #isHeldByMajority(): boolean {
     const voters = this.#voters;
     const now = this.#parts.now();
@@ -179,8 +180,8 @@ export class Leader {
   // Time
 
   /**
-   * @returns false if no majority was heard from for an election timeout: the leader has to step down
-   * (check-quorum, thesis 6.2)
+   * @returns false if the leader has not heard from a majority for an election timeout, and must step down
+   *   (check-quorum, thesis 6.2)
    */
   tick(): boolean {
     const { electionTicks, heartbeatTicks } = this.#parts.settings;
@@ -226,7 +227,9 @@ export class Leader {
 
   // Answers
 
-  /** False if the sender is not a follower of this leader, or acknowledges entries that never existed. */
+  /**
+   * Returns false if the sender is not a follower of this leader, or acknowledges entries that never existed.
+   */
   receive(answer: AppendAnswer | HeartbeatAnswer | SnapshotAnswer): boolean {
     const follower = this.#followers.get(answer.from);
     if (follower === undefined) return false;
@@ -261,8 +264,8 @@ export class Leader {
   }
 
   /**
-   * An entry has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term ==
-   * currentTerm".
+   * An entry has reached this server's disk or a follower's: "a majority of matchIndex[i] ≥ N, and
+   * log[N].term == currentTerm".
    */
   countCommit(): void {
     const { commit, persisted } = this.#log;
@@ -282,7 +285,7 @@ export class Leader {
 
   // Sending
 
-  /** Sends everything that may be sent. Called once for many requests, which makes batches. */
+  /** Sends everything that may be sent. Called once for many requests, so that they are batched. */
   flush(): void {
     this.#beginReads();
     for (const follower of this.#followers.values()) this.#sendTo(follower);
@@ -291,12 +294,12 @@ export class Leader {
     const { id, term } = this.#parts;
     this.#transferAsked = true;
     this.#transfers += 1;
-    // From now on others may vote for the target, whatever they have promised.
+    // From now on others may vote for the target, despite their promises.
     this.#lease.suspend();
     this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term, transfer: this.#transfers });
   }
 
-  /** `TimeoutNow` may still be in flight. From the next round on voters know that it is void. */
+  /** `TimeoutNow` may still be in flight. From the next round on, voters know that it is void. */
   #endTransfer(): void {
     this.#transferTo = nobody;
     if (!this.#transferAsked) return;
@@ -348,7 +351,7 @@ export class Leader {
   }
 
   #sendSnapshot(follower: Follower): void {
-    // Not reachable so far: a snapshot is too large to be sent on trust.
+    // The follower may be unreachable, and a snapshot is too large to send on the chance.
     if (!follower.active) return;
     const { id, term } = this.#parts;
     const meta = this.#log.snapshot;
@@ -360,7 +363,7 @@ export class Leader {
 
   #beginReads(): void {
     if (!this.#reads.areWaiting) return;
-    // Until then this leader may not know the commit index of its predecessor (thesis 6.4, step 1).
+    // Before that, this leader may not know the commit index of its predecessor (thesis 6.4, step 1).
     if (!this.#hasCommitted) return;
     this.#reads.beginRound(this.#log.commit);
     this.#heartbeat();
@@ -385,7 +388,7 @@ export class Leader {
     return this.#log.memberships.current.voters;
   }
 
-  /** An entry of this term is committed, and with it everything before. */
+  /** Whether an entry of this term is committed, and so everything before it. */
   get #hasCommitted(): boolean {
     return this.#log.commit >= this.#firstIndex;
   }
@@ -396,7 +399,7 @@ export class Leader {
   }
 
   /**
-   * A batch larger than the bound is accepted when nothing is uncommitted; otherwise it could never be
+   * A batch larger than the bound is accepted if nothing else is uncommitted; otherwise it could never be
    * appended.
    */
   #appendIfRoom(entries: readonly Entry[]): Proposed {
@@ -420,7 +423,9 @@ export class Leader {
     for (let index = first; index <= commit; index += 1) this.#uncommittedBytes -= this.#log.sizeAt(index);
   }
 
-  /** Begins to send to new members. Removed members get the change, too, so that they know. */
+  /**
+   * Begins to send to new members. Removed members also get the change that removes them, so that they know.
+   */
   #meetMembers(): void {
     const { voters, learners } = this.#log.memberships.current;
     for (const id of [...voters, ...learners])

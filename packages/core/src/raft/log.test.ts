@@ -10,11 +10,13 @@ const snapshot = { index: 3, term: 1, membership };
 const often = fc.integer({ min: 3, max: 200 });
 const batch = fc.record({
   count: fc.integer({ min: 100, max: 300 }),
-  /** A later term, a change of the membership, and data that is kept as it is: every so many. */
+  /** Intervals of entries with a later term, with a membership change, and with data too large to pack. */
   every: fc.tuple(often, often, often),
-  /** Of what is not handed out: so much is left for the next time. */
+  /** Number of entries not handed out this time. */
   left: fc.nat(50),
-  /** A snapshot behind so much of what is handed out, and how much is kept behind it. */
+  /**
+   * Number of entries by which the snapshot is behind the last one handed out, and of entries kept behind it.
+   */
   compacted: fc.option(fc.tuple(fc.nat(300), fc.nat(1_500)), { freq: 4, nil: undefined }),
 });
 type Batch = typeof batch extends fc.Arbitrary<infer Drawn> ? Drawn : never;
@@ -26,7 +28,7 @@ function nextEntry(index: number, last: number, [laterTerm, change, large]: Batc
   return { kind: "config", index, term, change: { kind: "add-learner", member: BigInt(index) }, data };
 }
 
-/** One text: to compare many thousand entries field by field takes minutes. */
+/** As one text: comparing many thousand entries field by field takes minutes. */
 const told = (entries: readonly Entry[]) =>
   entries
     .map((entry) => {

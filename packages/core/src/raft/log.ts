@@ -14,24 +14,24 @@ function sizeWith(dataBytes: number): number {
   return dataBytes + entryOverheadBytes;
 }
 
-/** A pending write, and the last entry that is durable with it. */
+/** A pending write, and the last entry that it makes durable. */
 interface Write {
   readonly sequence: number;
   lastIndex: number;
 }
 
 /**
- * The tail of the log in memory, and the progress of each of its uses: base ≤ packed ≤ handedOut ≤ commit ≤
- * last, and persisted ≤ written ≤ last. Entries handed out are persisted, except for a leader's snapshot
- * that is still being installed. A snapshot covers everything up to `base`.
+ * The tail of the log in memory, and how far each of its uses has got: base ≤ packed ≤ handedOut ≤ commit ≤
+ * last, and persisted ≤ written ≤ last. Entries handed out are persisted, except for a leader's snapshot that
+ * is still being installed. A snapshot covers everything up to `base`.
  */
 export class RaftLog {
   readonly memberships: Memberships;
-  /** The newest on disk; sent to members that need dropped entries. */
+  /** The newest snapshot on disk; sent to members that need dropped entries. */
   snapshot: SnapshotMeta;
   #base: number;
   #baseTerm: number;
-  /** Up to `#packedEnd`. */
+  /** Entries up to `#packedEnd`. */
   readonly #packed = new PackedEntries();
   #packedEnd: number;
   /** The entries after the packed ones. */
@@ -82,8 +82,8 @@ export class RaftLog {
   }
 
   /**
-   * The commit index that a restarted server may start with: it has all of these entries, even if the next
-   * write is torn. A snapshot being installed is left out, as it is committed anyway.
+   * The commit index that a restarted server may start with: the server will have all of these entries, even
+   * if the next write is torn. A snapshot being installed does not count, but it is committed anyway.
    */
   get durableCommit(): number {
     return Math.min(this.#commit, this.#persisted);
@@ -100,7 +100,7 @@ export class RaftLog {
     return this.#entries[index - this.#packedEnd - 1]?.term;
   }
 
-  /** @throws RangeError if that entry is not applied, or was dropped */
+  /** @throws RangeError if that entry has not been applied, or was dropped */
   snapshotMeta(index: number, applied: number): SnapshotMeta {
     const term = index <= applied ? this.termAt(index) : undefined;
     if (term === undefined)
@@ -108,7 +108,7 @@ export class RaftLog {
     return { index, term, membership: this.memberships.at(index) };
   }
 
-  /** For an entry that is kept. */
+  /** `index` must be that of an entry that is kept. */
   sizeAt(index: number): number {
     if (this.#isPacked(index)) return sizeWith(this.#packed.lengthAt(index));
     return sizeOf(this.#entries[index - this.#packedEnd - 1]!);
@@ -129,7 +129,9 @@ export class RaftLog {
     return { index: at, term: this.termAt(at) ?? 0 };
   }
 
-  /** Entries from `first` on: at least one if one exists, otherwise at most `bytesMax`. */
+  /**
+   * Returns entries from `first` on, with at most `bytesMax` of data, but at least one entry if there is one.
+   */
   slice(first: number, bytesMax: number): readonly Entry[] {
     let end = first;
     for (let bytes = 0; end <= this.lastIndex; end += 1) {
@@ -139,7 +141,7 @@ export class RaftLog {
     return this.#between(first, end);
   }
 
-  /** Excludes the entry at `end`. All must be kept. */
+  /** Returns entries from `first` up to but excluding `end`. All must be kept. */
   #between(first: number, end: number): readonly Entry[] {
     const start = this.#packedEnd + 1;
     if (first >= start) return this.#entries.slice(first - start, end - start);
@@ -153,16 +155,17 @@ export class RaftLog {
   }
 
   /**
-   * The leader's own: "leader never overwrites or deletes entries in its log; it only appends" (figure 3).
+   * Appends a leader's own entry: "leader never overwrites or deletes entries in its log; it only appends"
+   * (figure 3).
    */
   append(entry: Entry): void {
     this.#push(entry);
   }
 
   /**
-   * Appends a leader's entries. "If an existing entry conflicts with a new one, delete the existing entry
-   * and all that follow it" (figure 2); entries that agree stay, as the message may be an old one.
-   * Undefined if the logs do not meet.
+   * Appends a leader's entries. "If an existing entry conflicts with a new one, delete the existing entry and
+   * all that follow it" (figure 2); entries that agree stay, as the message may be an old one. Undefined if
+   * the logs don't agree at the previous entry.
    * @returns the last index that agrees with the leader's log
    */
   accept(previousIndex: number, previousTerm: number, entries: readonly Entry[]): number | undefined {
@@ -179,8 +182,8 @@ export class RaftLog {
   }
 
   /**
-   * A leader has all committed entries unchanged (Leader Completeness, 5.4.3). If it has others, a disk has
-   * lied.
+   * A leader has all committed entries unchanged (Leader Completeness, 5.4.3). If it has others, a disk is
+   * faulty.
    */
   assertAgrees(index: number, term: number): void {
     if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
@@ -214,7 +217,7 @@ export class RaftLog {
     return this.#written < this.lastIndex;
   }
 
-  /** Everything handed out is in this write or an earlier one. */
+  /** Everything returned to be written is in this write or an earlier one. */
   writing(sequence: number): void {
     this.#writes.push({ sequence, lastIndex: this.#written });
   }
@@ -224,7 +227,7 @@ export class RaftLog {
       this.#persisted = this.#writes.shift()!.lastIndex;
   }
 
-  /** Returns entries to apply, without those that this server could not remember after a crash. */
+  /** Returns entries to apply, excluding those that this server might not have after a crash. */
   takeCommitted(entriesMax: number): readonly Entry[] {
     const end = Math.min(this.#commit, this.#persisted, this.#handedOut + entriesMax);
     if (end <= this.#handedOut) return [];
@@ -234,7 +237,7 @@ export class RaftLog {
     return entries;
   }
 
-  /** Packs entries handed out: they are committed, so never truncated, and seldom needed again. */
+  /** Packs entries that were handed out: they are committed, so never truncated, and rarely needed again. */
   #pack(): void {
     const count = this.#handedOut - this.#packedEnd;
     if (count < packedAtOnce) return;
@@ -251,7 +254,7 @@ export class RaftLog {
     return this.#handedOut;
   }
 
-  /** Drops entries up to `covered`, which a snapshot has, except the last ones within both bounds. */
+  /** Drops the entries up to `covered`, which a snapshot covers, except the last ones within both bounds. */
   compact(covered: number, keepEntries: number, keepBytes: number): void {
     let index = covered;
     let bytes = 0;
@@ -271,7 +274,7 @@ export class RaftLog {
     this.memberships.compact(index);
   }
 
-  /** Replaces the whole log with a leader's snapshot (Raft 7). It is durable with the next write. */
+  /** Replaces the whole log with a leader's snapshot (Raft 7). The next write makes it durable. */
   restore(snapshot: SnapshotMeta): void {
     this.#limitWrites(this.#commit);
     this.snapshot = snapshot;
@@ -298,8 +301,8 @@ export class RaftLog {
   }
 
   /**
-   * Entries after `index` were replaced: a pending write that completes now says nothing about their
-   * successors, even if those come to have the same index and term again.
+   * Entries after `index` were replaced. When a pending write completes, it says nothing about the new
+   * entries there, even if those get the same index and term again.
    */
   #limitWrites(index: number): void {
     this.#written = Math.min(this.#written, index);

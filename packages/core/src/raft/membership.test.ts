@@ -13,7 +13,7 @@ function config(index: number, kind: ConfigChange["kind"], member: bigint): Entr
 }
 
 describe("thesis 4.1: one member at a time", () => {
-  test("each change makes the membership that it names, and one that makes no sense is refused", () => {
+  test("each change makes the intended membership, and an impossible one is refused", () => {
     const now: Membership = { voters: [1n, 2n], learners: [3n] };
     expect(changed(now, { kind: "add-voter", member: 4n })).toEqual({ voters: [1n, 2n, 4n], learners: [3n] });
     expect(changed(now, { kind: "add-learner", member: 4n })).toEqual({
@@ -35,7 +35,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(changed(onlyVoters(1n), { kind: "remove", member: 1n })).toBeUndefined();
   });
 
-  test("a server uses the newest of its log, and goes back when that entry is replaced", () => {
+  test("a server uses the newest membership in its log, and returns to the previous one when that entry is replaced", () => {
     const memberships = new Memberships(1, onlyVoters(1n));
     memberships.append(config(4, "add-voter", 2n));
     memberships.append(config(7, "add-voter", 3n));
@@ -59,7 +59,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.status(2)).toMatchObject({ commit: 3, membership: { voters: [1n, 2n] } });
   });
 
-  test("a change that another leader's entries replace is undone", () => {
+  test("a change replaced by another leader's entries is undone", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -98,9 +98,9 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.change(1, "add-voter", 4)).toBe("accepted");
   });
 
-  // The scenario of Ongaro's message of July 2015: S1 of four adds S5 and is cut off; S2 removes S1 and
-  // commits that with a majority of the three that are left; S1 comes back and commits with S5 and one more
-  // of its own five.
+  // The scenario of Ongaro's message of July 2015. S1 of four servers adds S5 and is cut off. S2 removes S1
+  // and commits that with a majority of the other three. S1 comes back and commits with S5 and one more of
+  // its own five.
   function bugOf2015(): Lab {
     const lab = Lab.of(4);
     lab.add(5n, joining());
@@ -122,7 +122,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.change(2, "remove", 1)).toBe("change-pending");
   });
 
-  test("planted: without that rule two majorities do not overlap, and what is committed is lost", () => {
+  test("planted: without that rule two majorities do not overlap, and committed entries are lost", () => {
     withFaults({ changeBeforeOwnCommit: true }, () => {
       const lab = bugOf2015();
       expect(lab.change(2, "remove", 1)).toBe("accepted");
@@ -132,7 +132,7 @@ describe("thesis 4.1: one member at a time", () => {
       lab.tick(2, 1);
       lab.deliver((message) => message.to === 3n || message.from === 3n);
       expect(lab.applied(2)).toContain("3:remove 1");
-      // S1, S4 and S5 are a majority of 1 to 5: none of them knows of that.
+      // S1, S4 and S5 are a majority of 1 to 5, and none of them knows of the removal.
       lab.server(2).crash();
       lab.server(3).crash();
       lab.heal();
@@ -143,7 +143,7 @@ describe("thesis 4.1: one member at a time", () => {
     });
   });
 
-  test("planted: a second change is taken while one is not committed", () => {
+  test("planted: a second change is accepted while one is not committed", () => {
     withFaults({ twoChangesAtOnce: true }, () => {
       const lab = Lab.of(1);
       lab.elect(1);
@@ -154,7 +154,7 @@ describe("thesis 4.1: one member at a time", () => {
 });
 
 describe("thesis 4.2.1: learners", () => {
-  test("a learner gets the log and counts for nothing; promoted, it votes", () => {
+  test("a learner gets the log and does not count in majorities; once promoted, it votes", () => {
     const lab = Lab.of(1);
     lab.elect(1);
     lab.add(2n);
@@ -189,14 +189,14 @@ describe("thesis 4.2.1: learners", () => {
 });
 
 describe("thesis 4.2.2: removing the leader", () => {
-  test("it does not count itself, and steps down when its removal is committed; the others go on", () => {
+  test("the leader does not count itself, and steps down when its removal is committed; the others continue", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
     lab.partition([1, 2], [3]);
     expect(lab.change(1, "remove", 1)).toBe("accepted");
     lab.deliver();
-    // It and one of the two that are left: no majority of those.
+    // The leader and one of the other two: no majority of the other two.
     expect(lab.status(1)).toMatchObject({ role: "leader", commit: 2 });
     lab.heal();
     lab.pass(2);
@@ -209,7 +209,7 @@ describe("thesis 4.2.2: removing the leader", () => {
     expect(lab.applied(3).at(-1)).toMatch(/:on$/);
   });
 
-  test("it may stand once more until that is committed: no other server may have the change", () => {
+  test("the removed leader may stand until its removal is committed: perhaps no other server has the change", () => {
     const lab = Lab.of(2);
     lab.elect(1);
     lab.pass(1);
@@ -236,7 +236,7 @@ describe("thesis 4.2.2: removing the leader", () => {
 });
 
 describe("thesis 4.2.3: disruptive servers", () => {
-  test("a removed server that does not know it cannot disturb servers that hear a leader", () => {
+  test("a removed server that does not know of its removal cannot disturb servers that hear a leader", () => {
     const lab = Lab.of(4);
     lab.elect(1);
     lab.pass(1);
@@ -251,7 +251,7 @@ describe("thesis 4.2.3: disruptive servers", () => {
     expect(lab.status(1).followers.map(({ id }) => id)).toEqual([2n, 3n]);
   });
 
-  test("late answers of a server that was removed count for nothing", () => {
+  test("late answers from a removed server do not count", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -265,7 +265,7 @@ describe("thesis 4.2.3: disruptive servers", () => {
 });
 
 describe("thesis 3.10: leadership transfer", () => {
-  test("the target is brought up to date, stands at once, and wins though the others hear a leader", () => {
+  test("the target is brought up to date, stands at once, and wins although the others hear a leader", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -282,7 +282,7 @@ describe("thesis 3.10: leadership transfer", () => {
     expect(lab.applied(2)).toContain("2:x");
   });
 
-  test("a transfer is given up after an election timeout, if its target does not stand", () => {
+  test("a transfer is cancelled after an election timeout if its target does not stand", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);

@@ -5,7 +5,7 @@ export function isMember(membership: Membership, id: MemberId): boolean {
   return membership.voters.includes(id) || membership.learners.includes(id);
 }
 
-/** The membership after a change of one member (thesis 4.1); `undefined` if the change is invalid. */
+/** Returns the membership after a change of one member (thesis 4.1); `undefined` if the change is invalid. */
 export function changed(membership: Membership, change: ConfigChange): Membership | undefined {
   const { voters, learners } = membership;
   const { kind, member } = change;
@@ -35,8 +35,8 @@ interface Era {
 }
 
 /**
- * The membership in effect from each entry on. A server uses the newest in its log, committed or not
- * (thesis 4.1), and returns to the one before when that entry is replaced.
+ * The membership in effect from each entry on. A server uses the newest one in its log, committed or not
+ * (thesis 4.1), and returns to the one before if that entry is replaced.
  */
 export class Memberships {
   /** Ordered by index; never empty. */
@@ -50,22 +50,22 @@ export class Memberships {
     return this.#eras.at(-1)!.membership;
   }
 
-  /** Where the current one began: a change is pending until this entry is committed. */
+  /** Index at which the current membership began: a change is pending until this entry is committed. */
   get currentIndex(): number {
     return this.#eras.at(-1)!.index;
   }
 
   /**
-   * Whether a server may stand for election. A server that is being removed must be able to, until the
-   * removal is committed: it may be the only one that has the change, and so the only one that the others
-   * would vote for (thesis 4.2.2).
+   * Whether a server may stand for election. A server that is being removed may, until the removal is
+   * committed: perhaps only that server has the change, and then the others would vote for no other (thesis
+   * 4.2.2).
    */
   mayStand(id: MemberId, commit: number): boolean {
     if (this.current.voters.includes(id)) return true;
     return this.currentIndex > commit && this.#eras.at(-2)?.membership.voters.includes(id) === true;
   }
 
-  /** Notes an entry appended to the log. */
+  /** An entry was appended to the log. */
   append(entry: Entry): void {
     if (entry.kind !== "config") return;
     const membership = changed(this.current, entry.change);
@@ -81,7 +81,7 @@ export class Memberships {
     while (this.#eras.length > 1 && this.currentIndex >= index) this.#eras.pop();
   }
 
-  /** The membership after the entry at `index`; not before the log begins. */
+  /** Returns the membership after the entry at `index`, which must not be before the log begins. */
   at(index: number): Membership {
     return this.#eras.findLast((era) => era.index <= index)!.membership;
   }

@@ -7,15 +7,15 @@ import type { MemberId } from "./types.js";
 const foundingTerm = 1;
 
 export const defaultLimits: RaftLimits = {
-  // Enough that a follower that is behind makes few writes; heartbeats have a connection of their own.
+  // Large enough that a follower that is behind makes few writes. Heartbeats have a separate connection.
   appendBytesMax: 1024 * 1024,
   // Enough to keep a link of 100 ms busy with a batch every half millisecond.
   inflightMessagesMax: 256,
-  // Bounds the memory that a slow follower takes in its leader's sockets.
+  // Bounds the memory that a slow follower takes in its leader's socket buffers.
   inflightBytesMax: 16 * 1024 * 1024,
-  // Some forty of the largest requests. Further ones are refused as overload.
+  // Room for about forty of the largest requests. Further ones are refused as overload.
   uncommittedBytesMax: 64 * 1024 * 1024,
-  // Each is one waiting client; ten thousand share a round as well as one does.
+  // Each pending read is a waiting client. Ten thousand share a round as easily as one.
   pendingReadsMax: 10_000,
   // Applying these takes a few milliseconds, which bounds the delay of heartbeats.
   committedEntriesMax: 4_096,
@@ -53,8 +53,8 @@ function invalid(why: string): LeaseholdError {
 /**
  * The initial disk of a server of a new core. All founding voters must begin with the same list.
  *
- * The log begins after a virtual snapshot at index 1: the list of voters and an empty state machine. A
- * server that joins later has less than that, so it is sent a snapshot and learns of those voters.
+ * The log begins after a virtual snapshot at index 1: the list of voters and an empty state machine. A server
+ * that joins later lacks that snapshot, so it is sent one and learns of those voters.
  */
 export function founding(voters: readonly MemberId[]): Recovered {
   return {
@@ -65,15 +65,18 @@ export function founding(voters: readonly MemberId[]): Recovered {
 }
 
 /**
- * The longest promise not to vote that an earlier process of this server may have given a leader, ms. An
- * earlier version did not write it: then it is the present setting, if there has ever been a leader. The
- * first leader of a core has term 2.
+ * The longest promise not to vote that an earlier process of this server may have made to a leader, ms. If an
+ * earlier version wrote the disk, which did not record promises, it is the present setting, provided there
+ * has ever been a leader: the first leader of a core has term 2.
  */
 export function promisedBefore({ hardState }: Recovered, holdMs: number): number {
   return hardState.promisedMs ?? (hardState.term > foundingTerm ? holdMs : 0);
 }
 
-/** The initial disk of a server that joins an existing core. It waits until the leader's change adds it. */
+/**
+ * The initial disk of a server that joins an existing core. The server waits until the leader's change adds
+ * it.
+ */
 export function joining(): Recovered {
   return {
     hardState: { term: 0, votedFor: nobody, commit: 0, promisedMs: 0 },

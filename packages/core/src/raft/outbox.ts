@@ -10,17 +10,17 @@ interface ServerState {
   readonly promisedMs: number;
 }
 
-/** Collects the content of the next `Ready`, and knows what was returned before. */
+/** Collects the content of the next `Ready`, and remembers what was returned before. */
 export class Outbox {
   early: Message[] = [];
   notices: Message[] = [];
   messages: Message[] = [];
   reads: ReadState[] = [];
   objections: string[] = [];
-  /** Replaces the log with the next write. */
+  /** A snapshot with which the next write replaces the log. */
   snapshot: SnapshotMeta | undefined;
   #sequence = 0;
-  /** The state of the last write. */
+  /** The server state in the last write. */
   #written: ServerState;
   #handedOut: Leadership;
 

@@ -1,16 +1,16 @@
 import type { ConfigChange, Entry } from "./types.js";
 
-/** Entries packed at a time. */
+/** Number of entries packed at a time. */
 export const packedAtOnce = 256;
 
-/** Data from this length on is not packed: compared with it, the overhead of an array is small. */
+/** Data of this length or more is not packed: an array's overhead is small in comparison. */
 const largeBytes = 4_096;
 
-/** Consecutive entries of one term without membership changes; or a single entry. */
+/** Consecutive entries of one term without membership changes, or a single entry. */
 interface Page {
   readonly first: number;
   readonly term: number;
-  /** Of a single entry. */
+  /** Only of a single entry. */
   readonly change: ConfigChange | undefined;
   /** The data of all entries. */
   readonly bytes: Uint8Array;
@@ -19,14 +19,14 @@ interface Page {
 }
 
 /**
- * Applied entries in order, kept for followers that are a little slow. A hundred thousand of them as
- * objects take 50 MB beside their data, whatever the size of the state. They also fragment the heap: its
- * pages are not released when only the entries go.
+ * Applied entries in order, kept for followers that are slightly behind. As objects, a hundred thousand
+ * entries would take 50 MB in addition to their data, whatever the size of the state. They would also
+ * fragment the heap: its pages are not released when the entries are dropped.
  */
 export class PackedEntries {
   #pages: Page[] = [];
 
-  /** @param entries follow those that are here */
+  /** @param entries the next entries of the log */
   add(entries: readonly Entry[]): void {
     for (let start = 0; start < entries.length;) {
       const end = endOfPage(entries, start);
@@ -35,7 +35,7 @@ export class PackedEntries {
     }
   }
 
-  /** `index` must be that of a packed entry, here and below. */
+  /** `index` must be that of a packed entry, here and in the other methods. */
   at(index: number): Entry {
     const { bytes, change, ends, first, term } = this.#pageOf(index);
     const data = bytes.subarray(ends[index - first - 1] ?? 0, ends[index - first]);
@@ -48,13 +48,13 @@ export class PackedEntries {
     return this.#pageOf(index).term;
   }
 
-  /** Length of its data, bytes. */
+  /** Length of the entry's data, bytes. */
   lengthAt(index: number): number {
     const { ends, first } = this.#pageOf(index);
     return ends[index - first]! - (ends[index - first - 1] ?? 0);
   }
 
-  /** Entries before `index` are no longer needed; some may stay. `Infinity` drops all. */
+  /** Drops entries before `index`, except possibly some. `Infinity` drops all. */
   forgetBefore(index: number): void {
     const kept = this.#pages.findIndex(({ ends, first }) => first + ends.length > index);
     this.#pages = kept === -1 ? [] : this.#pages.slice(kept);

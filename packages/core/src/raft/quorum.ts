@@ -1,8 +1,8 @@
 import { majorityOf } from "leasehold/common";
 
 /**
- * The greatest value that a majority has reached: the replicated index, of the indices that voters have on
- * disk; the confirmed round, of the rounds they have answered. 0 without voters.
+ * Returns the greatest value that a majority has reached. For the indices that voters have on disk, that is
+ * the replicated index; for the rounds they have answered, the confirmed round. 0 without voters.
  */
 export function reachedByMajority(values: number[]): number {
   if (values.length === 0) return 0;

@@ -32,9 +32,10 @@ import { isWellFormed } from "./well-formed.js";
  * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with the additions of Ongaro's
  * thesis, modelled on etcd's library. `api.ts` describes its use.
  *
- * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader
- * that hears no majority steps down (thesis 4.2.3, 6.2); and no server begins a new term before a majority
- * would follow (pre-vote, 9.6). So a server that was cut off or removed cannot depose a working leader.
+ * Two rules go beyond figure 2. First, a server that hears a leader answers no vote requests, and a leader
+ * that hears no majority steps down (thesis 4.2.3, 6.2). Second, no server begins a new term unless a
+ * majority would vote for it (pre-vote, 9.6). So a server that was cut off or removed cannot depose a working
+ * leader.
  */
 export class Raft implements ReplicatedLog {
   readonly #id: MemberId;
@@ -47,11 +48,11 @@ export class Raft implements ReplicatedLog {
 
   #role: Role = "follower";
   #leaderId: MemberId = nobody;
-  /** Set on a leader. */
+  /** Set while leading. */
   #leading: Leader | undefined;
-  /** Set on a candidate or pre-candidate. */
+  /** Set while a candidate or pre-candidate. */
   #election: Election | undefined;
-  /** The write that makes a candidate's own vote durable: the vote counts from then on. */
+  /** The write that makes a candidate's own vote durable: the vote counts once it is on disk. */
   #ownVoteSequence = 0;
   readonly #timer: ElectionTimer;
   readonly #claims = new LeaderClaims();
@@ -183,7 +184,7 @@ export class Raft implements ReplicatedLog {
         if (message.kind === "vote") this.#follow(message.term, nobody);
         return true;
       case "pre-vote-answer":
-        // A granted answer names a term that no server has begun yet.
+        // A granted pre-vote names a term that no server has begun yet.
         if (!message.granted) this.#follow(message.term, nobody);
         return true;
       default:
@@ -203,8 +204,8 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Informs a server of an earlier term, including a leader that this server no longer follows, of the
-   * later term.
+   * Tells a server of an earlier term about the later one, including a leader that this server no longer
+   * follows.
    */
   #answerEarlierTerm(message: Message): void {
     const { from: to } = message;
@@ -239,9 +240,9 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        // Any other sender could depose the leader with it, past all promises.
+        // Otherwise any server could use it to depose the leader, past all promises.
         if (message.from !== this.#leaderId) return;
-        // It may arrive after the leader has announced that this transfer is over.
+        // The message may arrive after the leader has announced the end of this transfer.
         if (this.#timer.forbids(this.#term + 1, message.transfer)) return;
         if (this.#mayStand) this.#stand("candidate", message.transfer);
         return;
@@ -258,7 +259,7 @@ export class Raft implements ReplicatedLog {
     return this.#log.memberships.mayStand(this.#id, this.#log.commit);
   }
 
-  /** No leader is known: requests votes, or first pre-votes (thesis 9.6). */
+  /** No leader is known: requests pre-votes (thesis 9.6), or votes. */
   #stand(role: "pre-candidate" | "candidate", transfer = 0): void {
     this.#role = role;
     this.#leaderId = nobody;
@@ -292,14 +293,13 @@ export class Raft implements ReplicatedLog {
       this.#votedFor = from;
       this.#timer.votes();
     }
-    // A pre-vote names the term it is for; a refusal the term of this server.
+    // A granted pre-vote names the term it is for; a refusal names this server's term.
     if (granted) this.#answer(from, `${kind}-answer`, true, term);
     else this.#answer(from, `${kind}-answer`, false);
   }
 
   /**
-   * The term may have arrived before the request, with another message: the promise to the leader binds
-   * even then.
+   * Another message may have brought the term before the request: the promise to the leader binds even then.
    */
   #mayVote({ from, term, transfer }: VoteRequest): boolean {
     if (this.#votedFor === from) return true;
@@ -378,7 +378,8 @@ export class Raft implements ReplicatedLog {
   #accept({ from, previousIndex, previousTerm, entries, commit }: AppendRequest): void {
     this.#log.assertAgrees(previousIndex, previousTerm);
     for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-    // Late, or a new leader's first guess: committed entries are known to agree, and may have been dropped.
+    // A late message, or a new leader's first guess: committed entries are known to agree, and may have been
+    // dropped.
     const { commit: known } = this.#log;
     const late = known - previousIndex;
     if (late > 0 && late >= entries.length) {
@@ -404,8 +405,8 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Raft 7, figure 13. If the log extends beyond the snapshot, the only news is that all of it is
-   * committed.
+   * Raft 7, figure 13. If the log already contains the snapshot's last entry, the only news is that
+   * everything up to it is committed.
    */
   #restore({ from, meta }: InstallSnapshot): void {
     if (this.#log.termAt(meta.index) === meta.term) this.#log.commitTo(meta.index);
@@ -423,7 +424,8 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Sends when all pending writes of this server are on disk. A leader sends beside its write (`#lead`).
+   * Sends when all pending writes of this server are on disk. A leader sends concurrently with its write
+   * (`#lead`).
    */
   #sendAfterWrite(message: Message): void {
     this.#outbox.messages.push(message);

@@ -31,7 +31,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.reads.map(({ id }) => id)).toEqual([1, 2, 3]);
   });
 
-  test("an answer to an earlier round does not count; one to a later round counts for those before", () => {
+  test("an answer to an earlier round does not count; an answer to a later round counts for earlier ones", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     read(lab, 1, 1);
@@ -56,7 +56,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.reads).toHaveLength(1);
   });
 
-  test("a leader that was deposed, and does not know it, answers nothing", () => {
+  test("a deposed leader that does not know it yet answers nothing", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.partition([1], [2, 3]);
@@ -70,7 +70,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.status(1).role).not.toBe("leader");
   });
 
-  test("planted: without a round it answers, and the answer is stale", () => {
+  test("planted: a deposed leader that answers without a round gives a stale answer", () => {
     withFaults({ readWithoutRound: true }, () => {
       const lab = Lab.of(3);
       lab.elect(1);
@@ -87,7 +87,7 @@ describe("thesis 6.4: read-only queries", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     expect([2n, 3n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([2, 2]);
-    // Its own question says nothing of the others, and a stranger has no vote.
+    // The leader's own request says nothing about the others, and a stranger has no vote.
     expect([1n, 4n].map((asker) => lab.raft(1).readIndexOfAsker(asker))).toEqual([undefined, undefined]);
     expect(lab.raft(2).readIndexOfAsker(3n)).toBeUndefined();
   });
@@ -102,19 +102,20 @@ describe("thesis 6.4: read-only queries", () => {
     return lab;
   }
 
-  test("with five it does not: the other three may have another leader", () => {
+  test("with five servers it does not: the other three may have another leader", () => {
     const lab = deposedOfFive();
     expect(lab.raft(1).readIndexOfAsker(2n)).toBeUndefined();
   });
 
-  test("planted: two of five answer a read, which is stale", () => {
+  test("planted: two of five answer a read, and the answer is stale", () => {
     withFaults({ askerOfFiveSuffices: true }, () => {
       const lab = deposedOfFive();
       expect(lab.raft(1).readIndexOfAsker(2n)).toBeLessThan(lab.status(3).commit);
     });
   });
 
-  // Server 1 is elected, and has what its predecessor has committed, but does not know how much of it is.
+  // Server 1 is elected, and has its predecessor's committed entries, but does not know how many are
+  // committed.
   function newLeader(): Lab {
     const lab = new Lab({
       1: disk(three, log(2, 2)),
@@ -139,7 +140,7 @@ describe("thesis 6.4: read-only queries", () => {
     expect(lab.reads).toEqual([{ server: 1n, id: 1, index: 4 }]);
   });
 
-  test("planted: before that, it reads state older than an answer", () => {
+  test("planted: a leader that answers earlier reads older state than was shown before", () => {
     withFaults({ readBeforeOwnCommit: true }, () => {
       const lab = newLeader();
       read(lab, 1, 1);
@@ -148,7 +149,7 @@ describe("thesis 6.4: read-only queries", () => {
     });
   });
 
-  test("a single server needs no round; a follower refuses; and the queue is bounded", () => {
+  test("a single server needs no round, a follower refuses, and the queue is bounded", () => {
     const alone = Lab.of(1);
     alone.elect(1);
     read(alone, 1, 1);

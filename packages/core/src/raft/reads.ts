@@ -7,9 +7,9 @@ interface Round {
 }
 
 /**
- * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of
- * heartbeats confirms that no other leader had been elected by then, and the read may be answered once that
- * index is applied. Reads that arrive before the round begins share it.
+ * Reads without writing to the log (ReadIndex, thesis 6.4). The commit index is noted, and a round of
+ * heartbeats confirms that no other leader had been elected by then; the read may be answered once that index
+ * is applied. Reads that arrive before the round begins share it.
  */
 export class Reads {
   /** Reads since the last round began. */
@@ -31,7 +31,7 @@ export class Reads {
     this.#waiting.push(id);
   }
 
-  /** Begins a round of heartbeats without reads. */
+  /** Begins a round of heartbeats. Waiting reads stay for the next one. */
   nextRound(): void {
     this.current += 1;
   }
@@ -44,7 +44,7 @@ export class Reads {
     this.#waiting = [];
   }
 
-  /** A majority has answered this round, and so each earlier one. */
+  /** A majority has answered this round, which confirms earlier ones, too. */
   confirmed(round: number, answer: (read: ReadState) => void): void {
     while (this.#rounds.length > 0 && this.#rounds[0]!.number <= round) {
       const { index, ids } = this.#rounds.shift()!;

@@ -35,7 +35,7 @@ function appends(messages: readonly Message[], to = 2n): AppendRequest[] {
   return messages.filter((message) => message.kind === "append").filter((message) => message.to === to);
 }
 
-/** A leader of three in term 2, of whom the second is known to have everything. */
+/** A leader of three in term 2. The second server is known to have everything. */
 function leader(limits = {}): Single {
   const one = new Single(1n, founding(three), limits);
   one.tick(10);
@@ -73,7 +73,7 @@ describe("figure 2: AppendEntries", () => {
     expect(answerOf(one.exchange(append(4, 3, 2)))).toMatchObject({ rejected: false, index: 3 });
   });
 
-  test("3: a conflicting entry goes, with all that follow it", () => {
+  test("3: a conflicting entry is deleted, with all that follow it", () => {
     const one = new Lab({ 1: disk(three, log(2, 2, 2)) });
     const message = append(4, 2, 2, { entries: log(2, 4).slice(1) });
     one.server(1).receive({ message, history: undefined });
@@ -81,13 +81,13 @@ describe("figure 2: AppendEntries", () => {
     expect(one.server(1).disk.entries).toHaveLength(2);
   });
 
-  test("3: entries that agree stay, and so does what follows them: the message may be an old one", () => {
+  test("3: entries that agree stay, and so do those after them: the message may be an old one", () => {
     const one = new Lab({ 1: disk(three, log(2, 2, 2)) });
     one.server(1).receive({ message: append(4, 1, 1, { entries: log(2) }), history: undefined });
     expect(one.log(1)).toHaveLength(3);
   });
 
-  test("4: what is not there yet is appended, and what arrives again is not appended again", () => {
+  test("4: new entries are appended, and repeated ones are not appended again", () => {
     const one = new Lab({ 1: disk(three, []) });
     for (let count = 0; count < 2; count += 1)
       one.server(1).receive({ message: append(2, 1, 1, { entries: log(2, 2) }), history: undefined });
@@ -100,7 +100,7 @@ describe("figure 2: AppendEntries", () => {
     expect(one.raft.status().commit).toBe(2);
   });
 
-  test("of entries that begin before the commit index those after it are accepted", () => {
+  test("of a message that begins before the commit index, the entries after it are accepted", () => {
     const take = () => {
       const one = new Single(1n, {
         ...disk(three, log(2, 2)),
@@ -113,14 +113,14 @@ describe("figure 2: AppendEntries", () => {
     expect(withFaults({ lateAppendIsDropped: true }, take)).toBe(3);
   });
 
-  test("the commit index on disk is never beyond the entries that are there, should the write be torn", () => {
+  test("the commit index on disk never exceeds the entries on disk, even if the write is torn", () => {
     const { raft } = new Single(1n, disk(three, []));
     raft.step(append(2, 1, 1, { entries: log(2, 2), commit: 3 }));
     expect(raft.ready()!.persist).toMatchObject({ hardState: { commit: 1 }, entries: { length: 2 } });
     expect(raft.status().commit).toBe(3);
   });
 
-  test("an acceptance waits for the disk; a write that was overtaken says nothing about what took its place", () => {
+  test("an acceptance waits for the disk; the write of a replaced entry says nothing about its replacement", () => {
     const one = new Lab({ 1: disk(three, []) });
     one.server(1).slowDisk = true;
     one.server(1).receive({ message: append(2, 1, 1, { entries: log(2, 2) }), history: undefined });
@@ -135,14 +135,14 @@ describe("figure 2: AppendEntries", () => {
     expect(one.status(1)).toMatchObject({ lastIndex: 2, persistedIndex: 2 });
   });
 
-  test("planted: without the look at the entry before, logs no longer match", () => {
+  test("planted: without a check of the previous entry, logs diverge", () => {
     withFaults({ previousTermUnchecked: true }, () => {
       const one = new Single(1n, disk(three, log(2, 2)));
       expect(answerOf(one.exchange(append(4, 3, 3))).rejected).toBe(false);
     });
   });
 
-  test("planted: with conflicts that are kept, logs no longer match", () => {
+  test("planted: if conflicting entries are kept, logs diverge", () => {
     withFaults({ conflictsKept: true }, () => {
       const one = new Lab({ 1: disk(three, log(2, 2, 2)) });
       one
@@ -154,7 +154,7 @@ describe("figure 2: AppendEntries", () => {
 });
 
 describe("5.3: log replication", () => {
-  test("an entry is committed when a majority has it, and followers learn of that", () => {
+  test("an entry is committed when a majority has it, and followers learn that it is", () => {
     const lab = Lab.of(5);
     lab.elect(1);
     lab.partition([1, 2], [3, 4, 5]);
@@ -166,8 +166,8 @@ describe("5.3: log replication", () => {
     for (const id of [1, 2, 3, 4, 5]) expect(lab.applied(id)).toContain("2:x");
   });
 
-  // Figure 7: the logs that a leader of term 8 may meet. Its own has terms 1 1 1 4 4 5 5 6 6 6. The founding
-  // snapshot is index 1 here, so each begins at index 2.
+  // Figure 7: logs that a leader of term 8 may encounter. Its own has the terms 1 1 1 4 4 5 5 6 6 6. The
+  // founding snapshot has index 1 here, so each log begins at index 2.
   const figure7 = {
     a: [1, 1, 1, 4, 4, 5, 5, 6, 6],
     b: [1, 1, 1, 4],
@@ -178,24 +178,21 @@ describe("5.3: log replication", () => {
   };
   const leaders = [1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
 
-  test.each(Object.entries(figure7))(
-    "figure 7 (%s): the leader's log comes to be the follower's",
-    (_, terms) => {
-      const follower = disk(three, log(...terms), { term: 7 });
-      const lab = new Lab({
-        1: disk(three, log(...leaders), { term: 7 }),
-        2: follower,
-        3: disk(three, [], { term: 7 }),
-      });
-      lab.partition([1, 3], [2]);
-      lab.elect(1);
-      expect(lab.status(1)).toMatchObject({ role: "leader", term: 8 });
-      lab.heal();
-      lab.pass(2);
-      expect(lab.log(2)).toEqual(lab.log(1));
-      expect(lab.log(2)).toEqual([...log(...leaders).map(textOf), "8:no-op"]);
-    },
-  );
+  test.each(Object.entries(figure7))("figure 7 (%s): the follower's log becomes the leader's", (_, terms) => {
+    const follower = disk(three, log(...terms), { term: 7 });
+    const lab = new Lab({
+      1: disk(three, log(...leaders), { term: 7 }),
+      2: follower,
+      3: disk(three, [], { term: 7 }),
+    });
+    lab.partition([1, 3], [2]);
+    lab.elect(1);
+    expect(lab.status(1)).toMatchObject({ role: "leader", term: 8 });
+    lab.heal();
+    lab.pass(2);
+    expect(lab.log(2)).toEqual(lab.log(1));
+    expect(lab.log(2)).toEqual([...log(...leaders).map(textOf), "8:no-op"]);
+  });
 
   test("figure 7 (f): a whole term is skipped with one refusal", () => {
     const lab = new Lab({
@@ -212,7 +209,7 @@ describe("5.3: log replication", () => {
     expect(refusals.length).toBeLessThanOrEqual(2);
   });
 
-  test("5.5: lost messages are sent again, for ever if need be", () => {
+  test("5.5: lost messages are sent again, indefinitely if necessary", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.propose(1, "x", "y");
@@ -224,7 +221,7 @@ describe("5.3: log replication", () => {
 });
 
 describe("5.4.2, figure 8: an entry of an earlier term is not committed by counting", () => {
-  // (b): S1 has an entry of term 2, S5 one of term 3.
+  // (b): S1 has an entry of term 2, and S5 one of term 3.
   function figure8(): Lab {
     return new Lab(
       {
@@ -239,8 +236,8 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
   }
 
   /**
-   * S1 is elected in term 4, and its entry of term 2 reaches S2 and S3, but nothing of its own term reaches
-   * anybody.
+   * S1 is elected in term 4, and its entry of term 2 reaches S2 and S3, but its entries of term 4 reach no
+   * other server.
    */
   function untilC(lab: Lab): void {
     lab.partition([1, 2, 3, 4], [5]);
@@ -250,7 +247,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     const asked = new Set<bigint>();
     lab.deliver((message) => {
       if (message.kind !== "append") return message.kind !== "commit";
-      // The first one is refused, as they have not what goes before it.
+      // The first message is refused, as the receiver lacks the entry before.
       const isFirst = !asked.has(message.to);
       asked.add(message.to);
       return message.to !== 4n && (isFirst || message.entries[0]?.term === 2);
@@ -259,7 +256,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     expect(lab.log(3)).toEqual(["1:1.2", "2:2.3"]);
   }
 
-  /** S1 crashes, S5 is elected by the others in term 5, and overwrites what they have. */
+  /** S1 crashes, the others elect S5 in term 5, and S5 overwrites their entries. */
   function untilD(lab: Lab): void {
     lab.server(1).crash();
     lab.heal();
@@ -268,7 +265,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     expect(lab.status(5)).toMatchObject({ role: "leader", term: 5 });
   }
 
-  test("(c), (d): on a majority it is not committed, as it may yet be overwritten", () => {
+  test("(c), (d): an entry on a majority is not committed, as it may still be overwritten", () => {
     const lab = figure8();
     untilC(lab);
     expect(lab.status(1).commit).toBe(1);
@@ -277,7 +274,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     expect(lab.applied(3)).toEqual(["1:1.2", "3:3.3", "5:no-op"]);
   });
 
-  test("(e): with one of S1's own term it is, and S5 cannot win any more", () => {
+  test("(e): followed by one of S1's own term it is committed, and S5 can no longer win", () => {
     const lab = figure8();
     lab.partition([1, 2, 3], [4, 5]);
     lab.elect(1);
@@ -288,7 +285,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     expect(lab.status(5).role).not.toBe("leader");
   });
 
-  test("planted: counted, it is applied at (c), and S2 is to apply another at (d)", () => {
+  test("planted: if it counts as committed, S1 applies it at (c), and others apply another at (d)", () => {
     withFaults({ oldTermCommittedByCounting: true }, () => {
       const lab = figure8();
       untilC(lab);
@@ -300,7 +297,7 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
 });
 
 describe("thesis 10.2.1: writing to the leader's disk in parallel", () => {
-  test("appends leave before the leader's own write, whose entries count when they are on disk", () => {
+  test("appends leave before the leader's own write, and its own entries count once on disk", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.server(1).slowDisk = true;
@@ -325,7 +322,7 @@ describe("thesis 10.2.1: writing to the leader's disk in parallel", () => {
     expect(lab.applied(1)).toContain("2:x");
   });
 
-  test("planted: counted before that, what is committed can be lost", () => {
+  test("planted: if its own entries count earlier, committed entries can be lost", () => {
     withFaults({ ownEntriesCountedBeforePersist: true }, () => {
       const lab = Lab.of(3);
       lab.elect(1);
@@ -339,7 +336,7 @@ describe("thesis 10.2.1: writing to the leader's disk in parallel", () => {
   });
 });
 
-describe("a commit is notified separately where no entry follows", () => {
+describe("a commit that no entry follows is notified separately", () => {
   const notice = { kind: "commit", from: 2n, to: 1n, term: 3 } as const;
 
   function follower(): Single {
@@ -348,7 +345,7 @@ describe("a commit is notified separately where no entry follows", () => {
     return one;
   }
 
-  test("once, to followers that have answered for all entries, and not with an append", () => {
+  test("once, to followers that have acknowledged all entries, and not in an append", () => {
     const one = leader();
     one.raft.propose([bytesOf("x")]);
     one.drain();
@@ -356,13 +353,13 @@ describe("a commit is notified separately where no entry follows", () => {
     const { early, notices, committed } = one.drain();
     expect(committed).toHaveLength(1);
     expect(early).toEqual([]);
-    // The third has not answered for anything: what it gets by and by is an append.
+    // The third server has acknowledged nothing: it will get an append.
     expect(notices).toEqual([{ ...notice, from: 1n, to: 2n, term: 2, index: 3, indexTerm: 2 }]);
     one.raft.step({ ...answerFrom2, index: 3 });
     expect(one.drain().notices).toEqual([]);
   });
 
-  test("a follower that has the entry commits it, and does not answer", () => {
+  test("a follower with the entry commits it, and does not answer", () => {
     const one = follower();
     expect(one.exchange({ ...notice, index: 3, indexTerm: 2 })).toEqual([]);
     expect(one.raft.status().commit).toBe(3);
@@ -375,7 +372,7 @@ describe("a commit is notified separately where no entry follows", () => {
     expect(one.raft.status().commit).toBe(1);
   });
 
-  test("planted: an entry of another term is taken for it, and the leader's is refused", () => {
+  test("planted: if the term is ignored, a wrong entry is committed, and the leader's entry is refused", () => {
     withFaults({ committedTermUnchecked: true }, () => {
       const one = follower();
       one.exchange({ ...notice, index: 3, indexTerm: 3 });
@@ -383,7 +380,7 @@ describe("a commit is notified separately where no entry follows", () => {
     });
   });
 
-  test("a lost notice is made up for by the next heartbeat", () => {
+  test("the next heartbeat makes up for a lost notice", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.propose(1, "x");
@@ -397,7 +394,7 @@ describe("a commit is notified separately where no entry follows", () => {
 });
 
 describe("thesis 10.2.2: pipelining, in a bounded window", () => {
-  test("batches follow each other without an answer, up to the window", () => {
+  test("batches are sent without waiting for answers, up to the window", () => {
     const one = leader({ inflightMessagesMax: 3 });
     const sent: AppendRequest[] = [];
     for (let count = 0; count < 5; count += 1) {
@@ -405,11 +402,11 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
       sent.push(...appends(one.drain().early));
     }
     expect(sent.map(({ previousIndex }) => previousIndex)).toEqual([2, 3, 4]);
-    // An answer makes room, and what has gathered leaves in one message.
+    // An answer makes room, and the accumulated entries leave in one message.
     expect(appends(accept(one, 2n, 3)).map(({ entries }) => entries.length)).toEqual([2]);
   });
 
-  test("the window is bounded in bytes, too", () => {
+  test("the window is also bounded in bytes", () => {
     const one = leader({ inflightBytesMax: 250, appendBytesMax: 150 });
     one.raft.propose(Array.from({ length: 5 }, () => new Uint8Array(100)));
     expect(appends(one.drain().early)).toHaveLength(2);
@@ -421,14 +418,14 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     expect(appends(one.drain().early).map(({ entries }) => entries.length)).toEqual([100]);
   });
 
-  test("a batch is cut at appendBytesMax; a larger entry goes alone", () => {
+  test("a batch ends at appendBytesMax; a larger entry is sent alone", () => {
     const one = leader({ appendBytesMax: 200 });
     one.raft.propose([bytesOf("a"), bytesOf("b"), new Uint8Array(1_000), bytesOf("c")]);
     const lengths = appends(one.drain().early).map(({ entries }) => entries.length);
     expect(lengths).toEqual([2, 1, 1]);
   });
 
-  test("unreachable: back to one message at a time, from what is known to be there", () => {
+  test("an unreachable follower gets one message at a time, from the last entry known to be there", () => {
     const one = leader();
     one.raft.propose([bytesOf("a")]);
     one.drain();
@@ -440,14 +437,14 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     expect(one.raft.status().followers[0]).toMatchObject({ state: "probe", matchIndex: 2 });
   });
 
-  test("a late refusal of an entry accepted since changes nothing", () => {
+  test("a late refusal of an entry accepted meanwhile changes nothing", () => {
     const one = leader();
     const late = { rejected: true, index: 1, hintIndex: 0, hintTerm: 0 };
     one.exchange({ kind: "append-answer", from: 2n, to: 1n, term: 2, ...late });
     expect(one.raft.status().followers[0]).toMatchObject({ state: "replicate", matchIndex: 2 });
   });
 
-  test("a whole window that was lost is noticed with the next answer to a heartbeat", () => {
+  test("the loss of a whole window is detected at the next answer to a heartbeat", () => {
     const one = leader({ inflightMessagesMax: 2 });
     for (let count = 0; count < 5; count += 1) {
       one.raft.propose([bytesOf(`${count}`)]);
@@ -462,7 +459,7 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     expect(again!.entries).toHaveLength(5);
   });
 
-  test("uncommitted data is bounded: more is refused, until some is committed", () => {
+  test("uncommitted data is bounded: more is refused until some is committed", () => {
     const one = leader({ uncommittedBytesMax: 1_000 });
     expect(one.raft.propose([new Uint8Array(900)])).toEqual({ accepted: true, index: 3, term: 2 });
     expect(one.raft.propose([new Uint8Array(900)])).toEqual({ accepted: false, reason: "overloaded" });

@@ -5,7 +5,7 @@ import type { InstallSnapshot, SnapshotMeta } from "./types.js";
 
 const three = [1n, 2n, 3n];
 
-/** Two servers that have gone on without the third, and have forgotten what they no longer need. */
+/** Two servers have continued without the third, and have dropped the entries that they no longer need. */
 function leftBehind(keepEntries: number): Lab {
   const lab = Lab.of(3);
   lab.elect(1);
@@ -19,7 +19,7 @@ function leftBehind(keepEntries: number): Lab {
 }
 
 describe("7: log compaction", () => {
-  test("a follower that needs entries that are gone gets a snapshot, one at a time, and goes on from there", () => {
+  test("a follower that needs dropped entries gets a snapshot, one at a time, and continues from there", () => {
     const lab = leftBehind(0);
     lab.tick(1, 1);
     lab.delivered.length = 0;
@@ -42,7 +42,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(3)).toEqual(lab.applied(1));
   });
 
-  test("while one is under way nothing else is sent but heartbeats; when it failed, it is tried again", () => {
+  test("during a transfer only heartbeats are sent; after a failure it is retried", () => {
     const lab = leftBehind(0);
     lab.tick(1, 1);
     for (let tick = 0; tick < 3; tick += 1) {
@@ -61,7 +61,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(3)).toEqual(lab.applied(1));
   });
 
-  test("a snapshot that had arrived, but whose answer was lost: the next append finds out", () => {
+  test("if the answer to a snapshot is lost, the next append finds out that it arrived", () => {
     const lab = leftBehind(0);
     lab.tick(1, 2);
     lab.deliver((message) => message.kind !== "snapshot-answer");
@@ -71,7 +71,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(3)).toEqual(lab.applied(1));
   });
 
-  test("it is not sent to a follower that has been silent for an election timeout", () => {
+  test("no snapshot is sent to a follower that has been silent for an election timeout", () => {
     const lab = leftBehind(0);
     lab.partition([1, 2], [3]);
     lab.pass(25);
@@ -99,7 +99,7 @@ describe("7: log compaction", () => {
     expect(raft.ready()).toBeUndefined();
   });
 
-  test("figure 13, 6: a log that contains it stays, and what follows it", () => {
+  test("figure 13, 6: a log that contains its last entry is kept, with the entries after it", () => {
     const one = new Single(1n, disk(three, log(2, 2, 3, 3, 3, 4, 4, 4, 4)));
     const [answer] = one.exchange(install);
     expect(answer).toMatchObject({ kind: "snapshot-answer", index: 9 });
@@ -114,7 +114,7 @@ describe("7: log compaction", () => {
     expect(one.raft.status()).toMatchObject({ lastIndex: 4, commit: 4, snapshotIndex: 1 });
   });
 
-  test("it carries the membership: a joining server learns of all members", () => {
+  test("a snapshot carries the membership: a joining server learns of all members", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -139,7 +139,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(1)).toEqual(lab.applied(3));
   });
 
-  test("entries behind a snapshot are kept within both bounds: their number, and their data", () => {
+  test("entries covered by a snapshot are kept within both bounds: in number and in bytes", () => {
     const kept = (keepEntries: number, keepBytes?: number): number => {
       const one = new Single(1n, founding([1n]));
       one.tick(10);

@@ -15,13 +15,13 @@ interface EntryBase {
   readonly term: number;
 }
 
-/** `data` is for the state machine. Empty: the no-op with which a new leader begins its term (Raft 8). */
+/** `data` is for the state machine. Empty: the no-op that begins a new leader's term (Raft 8). */
 export interface NormalEntry extends EntryBase {
   readonly kind: "normal";
   readonly data: Uint8Array;
 }
 
-/** A change of one member (thesis 4.1). `data` is for the state machine, too: names and addresses. */
+/** A change of one member (thesis 4.1). Its `data`, names and addresses, is also for the state machine. */
 export interface ConfigEntry extends EntryBase {
   readonly kind: "config";
   readonly change: ConfigChange;
@@ -30,7 +30,7 @@ export interface ConfigEntry extends EntryBase {
 
 export interface ConfigChange {
   readonly kind: "add-voter" | "add-learner" | "promote" | "remove";
-  /** Ids are never reused: a removed member's late answers must not be taken for another's. */
+  /** Ids are never reused, since late answers from a removed member must not be taken for another's. */
   readonly member: MemberId;
 }
 
@@ -40,20 +40,20 @@ export interface Membership {
   readonly learners: readonly MemberId[];
 }
 
-/** Must be on disk before any message that depends on it leaves (Raft, figure 2: persistent state). */
+/** Must be on disk before any message that depends on it is sent (Raft, figure 2: persistent state). */
 export interface HardState {
   readonly term: number;
   readonly votedFor: MemberId;
-  /** Not needed for safety; it saves a restarted server from finding it out again. */
+  /** Not needed for safety; it saves a restarted server from learning it anew. */
   readonly commit: number;
   /**
-   * The longest promise, ms, that this server may have given a leader not to vote for another: a restarted
-   * server keeps it, whatever its settings are now. Absent: written by an earlier version.
+   * The longest promise, ms, that this server may have made to a leader not to vote for another. A restarted
+   * server keeps it, whatever its settings are now. Absent if written by an earlier version.
    */
   readonly promisedMs?: number | undefined;
 }
 
-/** Position of a snapshot. The content is the state machine's, and the host streams it. */
+/** Position of a snapshot. The host streams the content, which the state machine made. */
 export interface SnapshotMeta {
   readonly index: number;
   readonly term: number;
@@ -104,8 +104,9 @@ export interface PreVoteAnswer extends MessageBase {
 export interface VoteRequest extends CandidateLog {
   readonly kind: "vote";
   /**
-   * The number of the transfer by which the leader asked for this election (thesis 3.10): voters that still
-   * hear that leader may vote as well, unless it has announced that this transfer is over. 0: no transfer.
+   * The number of the transfer by which the leader asked for this election (thesis 3.10). Voters that still
+   * hear that leader may vote for its candidate, unless the leader has announced that this transfer is over.
+   * 0: no transfer.
    */
   readonly transfer: number;
 }
@@ -125,12 +126,12 @@ export interface AppendRequest extends MessageBase {
 
 export interface AppendAnswer extends MessageBase {
   readonly kind: "append-answer";
-  /** The entry before them was missing or of another term. */
+  /** The entry before the sent ones was missing, or of another term. */
   readonly rejected: boolean;
   /** Accepted: the last index that agrees with the leader. Rejected: the `previousIndex` that was refused. */
   readonly index: number;
   /**
-   * Rejected: where the leader should try next, and the term there, by which it can skip a whole term (Raft
+   * Rejected: where the leader should try next, and the term there, with which it can skip a whole term (Raft
    * 5.3).
    */
   readonly hintIndex: number;
@@ -138,9 +139,9 @@ export interface AppendAnswer extends MessageBase {
 }
 
 /**
- * Commits `index`, an entry of `indexTerm`, and all before it. A server with that entry has all of them
- * (Log Matching, Raft 5.3). It is not answered: a server that lacks the entry, or this message, learns of
- * it with the next append or heartbeat.
+ * Commits `index`, an entry of `indexTerm`, and all before it. A server with that entry has all of them (Log
+ * Matching, Raft 5.3). There is no answer: a server that lacks the entry, or loses this message, learns of
+ * the commit with the next append or heartbeat.
  */
 export interface CommitNotice extends MessageBase {
   readonly kind: "commit";
@@ -152,7 +153,7 @@ export interface Heartbeat extends MessageBase {
   readonly kind: "heartbeat";
   /** At most the index that the receiver is known to have. */
   readonly commit: number;
-  /** The newest read round that it confirms leadership for (ReadIndex, thesis 6.4); 0 for none. */
+  /** The newest read round, for which an answer confirms leadership (ReadIndex, thesis 6.4); 0 for none. */
   readonly round: number;
   /** Transfers up to this number are over: their candidates get no more votes. */
   readonly transfersOver: number;
@@ -166,8 +167,8 @@ export interface HeartbeatAnswer extends MessageBase {
 }
 
 /**
- * The host streams the snapshot's content beside this message, and the receiver gets both together once all
- * has arrived. The host may substitute a newer one, with that one's `meta`.
+ * The host streams the snapshot's content together with this message, and the receiver gets both when
+ * everything has arrived. The host may substitute a newer snapshot, with its own `meta`.
  */
 export interface InstallSnapshot extends MessageBase {
   readonly kind: "snapshot";
@@ -192,46 +193,46 @@ export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
  * Work for the host after a step. `early`, `notices` and `committed` wait for no write: a leader's messages
- * may leave beside its own write to disk (thesis 10.2.1), as its own entries count towards a majority only
- * once they are on disk, too. `messages` wait until `persist` of this `Ready` **and of every earlier one**
- * is on disk. So a host that takes the next `Ready` during a write queues `messages` behind its writes,
- * also those of a `Ready` with nothing to persist.
+ * may leave during its own write to disk (thesis 10.2.1), as its entries count towards a majority only once
+ * they are on its own disk. `messages` wait until `persist` of this `Ready` **and of every earlier one** is
+ * on disk. So a host that takes the next `Ready` during a write queues `messages` behind its writes, even
+ * those of a `Ready` with nothing to persist.
  */
 export interface Ready {
   readonly persist: Persist | undefined;
   readonly early: readonly Message[];
-  /** As `early`, but sent last: no write and no answer to this server's own clients has to wait for them. */
+  /** Like `early`, but sent last: no write and no answer to this server's own clients waits for them. */
   readonly notices: readonly Message[];
   readonly messages: readonly Message[];
-  /** To be applied in this order. They are committed, and on this server's own disk. */
+  /** To be applied in this order. These entries are committed, and on this server's own disk. */
   readonly committed: readonly Entry[];
   readonly reads: readonly ReadState[];
-  /** Reasons for refusing messages that no correct server sends: for operators. */
+  /** Why messages were refused that no correct server sends; for operators. */
   readonly objections: readonly string[];
-  /** Set on a change. */
+  /** Present if it has changed. */
   readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
 }
 
 /**
- * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order
- * of their numbers, and their contents in this order: a crash may leave any prefix, and the server must be
- * able to start from it.
+ * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of
+ * their numbers, and the parts of each in the order below. A crash may leave any prefix, from which the
+ * server must be able to start.
  */
 export interface Persist {
   readonly sequence: number;
   /**
-   * Written with the entries, as it is small. A new commit index alone causes no write, as a restarted
+   * Written along with entries, as it is small. A new commit index alone causes no write, since a restarted
    * server learns it again.
    */
   readonly hardState: HardState;
-  /** Replaces the whole log: the state machine is restored from it before anything later is applied. */
+  /** Replaces the whole log. The state machine must be restored from it before anything later is applied. */
   readonly snapshot: SnapshotMeta | undefined;
   /** Truncate the log after `entries[0].index - 1`, then append. */
   readonly entries: readonly Entry[];
 }
 
 /**
- * Leadership was confirmed after the read was requested: the read may be answered once `index` has been
+ * Leadership was confirmed after the read was requested. The read may be answered once `index` has been
  * applied (thesis 6.4).
  */
 export interface ReadState {

@@ -1,11 +1,11 @@
 import type { AppendRequest, Entry, Message, PreVoteRequest, VoteRequest } from "./types.js";
 
-/** Indices, terms and rounds. */
+/** Valid as an index, term or round. */
 function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Whether this code could have sent the message at all. Bytes from peers are not trusted. */
+/** Whether this code could have sent the message. Bytes from peers are not trusted. */
 export function isWellFormed(message: Message): boolean {
   if (!isCount(message.term)) return false;
   switch (message.kind) {
@@ -41,7 +41,7 @@ function isOfCandidate({ lastIndex, lastTerm, term }: PreVoteRequest | VoteReque
   return isCount(lastIndex) && isCount(lastTerm) && lastTerm < term;
 }
 
-/** Consecutive; terms never decrease, and none is later than the leader's. */
+/** Whether entries are consecutive, with terms that never decrease nor exceed the leader's. */
 function isSequence(message: AppendRequest): boolean {
   const { previousIndex, previousTerm, entries, commit, term } = message;
   if (!isCount(previousIndex) || !isCount(previousTerm) || !isCount(commit)) return false;
