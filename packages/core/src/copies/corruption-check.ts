@@ -24,7 +24,7 @@ const comparisonMsMax = 60_000;
  */
 const firstNumberMax = 2 ** 48;
 
-/** What the check needs from its server. */
+/** The check's requirements of its server. */
 export interface CheckedServer {
   readonly id: MemberId;
   readonly nowMs: number;

@@ -83,7 +83,9 @@ export class Connection {
   #lastTaken = 0;
   #receiveWindow = initialWindow;
   #hasSettings = false;
-  /** What was incomplete at the last tick: the settings, a frame (by its number), or a header block. */
+  /**
+   * The part that was incomplete at the last tick: the settings, a frame (by its number), or a header block.
+   */
   #unfinished: Block | number | "settings" | undefined;
   /** Number of ticks for which the same has been incomplete. */
   #slowTicks = 0;
