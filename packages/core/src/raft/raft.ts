@@ -204,7 +204,7 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Tells a server of an earlier term about the later one, including a leader that this server no longer
+   * Informs a server of an earlier term of the later one, including a leader that this server no longer
    * follows.
    */
   #answerEarlierTerm(message: Message): void {
