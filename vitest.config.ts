@@ -205,6 +205,8 @@ export const projects = [
   { ...inTurn, name: "stores", include: ["test/stores/**/*.test.ts"], retry },
   // Fences at real resources, and holders that are stopped.
   { ...inTurn, name: "fence", include: ["test/fence/*.test.ts"] },
+  // npm's redlock, and frameworks with their examples, which are installed.
+  { ...inTurn, name: "frameworks", include: ["test/frameworks/*.test.ts"] },
   // Debian's Prometheus, which is installed.
   { ...inTurn, name: "observability", include: ["test/observability/*.test.ts"] },
   // Clusters under load, whose processes reread certificates and keys every few seconds.

@@ -66,6 +66,13 @@ const families = {
     etcd: suite("etcd", "clients of etcd against the core and real etcd, the answers compared"),
     upgrade: suite("upgrade", "the release before and this one in one cluster, upgraded and rolled back"),
     adopters: suite("adopters", "Debian's Patroni with PostgreSQL on a core, as root"),
+    frameworks: suite(
+      "frameworks",
+      "npm's redlock beside ours, examples with others' frameworks, as `stores`",
+      {
+        before: [storePackages],
+      },
+    ),
     observability: suite("observability", "the alert rules, by Debian's promtool"),
     release: suite("release", "npm run release in a copy of the repository, up to a registry of its own"),
     rotation: suite("rotation", "authorities and cluster keys changed with clusters under load"),

@@ -135,6 +135,7 @@ const rooms = [
   ...["node", "protocol", "users", "webdav"].map((room) => `files/src/${room}`),
   "fence/src",
   "gateway/src",
+  "redlock/src",
   ...[
     "common",
     "delta",

@@ -22,6 +22,7 @@ interface Suite {
 const leftOut = {
   upgrade: "the release before is built, and clusters are restarted for minutes",
   fence: "databases are installed, and leases of holders that are stopped run out",
+  frameworks: "frameworks are installed, and databases",
   observability: "Prometheus is installed",
   rotation: "clusters reread their certificates and keys for minutes",
   release: "a copy of the repository is packed again and again",

@@ -257,6 +257,7 @@ const mayImport: Record<string, readonly string[]> = {
   "shared/cli": ["cli"],
   journal: [],
   fence: [],
+  redlock: ["."],
   "shared/journal": ["journal"],
 };
 

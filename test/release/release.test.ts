@@ -25,7 +25,7 @@ const version = "9.8.7-rc.1";
 /** In the order in which they are published. */
 const names = [
   "leasehold",
-  ...["console", "core", "fence", "files", "gateway", "sim"].map((name) => `@leasehold/${name}`),
+  ...["console", "core", "fence", "files", "gateway", "redlock", "sim"].map((name) => `@leasehold/${name}`),
 ];
 const fileOf = (name: string, end: string) => `${name.replace("@", "").replace("/", "-")}-${version}.${end}`;
 

@@ -26,6 +26,7 @@ const publicSources = [
   "packages/leasehold/src/runtime/security/options.ts",
   "packages/leasehold/src/testing",
   "packages/fence/src",
+  "packages/redlock/src",
 ];
 
 /** All that is written for people by hand; `docs/api` is made of the comments. */
