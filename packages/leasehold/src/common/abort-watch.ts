@@ -4,7 +4,7 @@ interface Watch {
 }
 
 /**
- * One listener per signal, however many calls wait for it: programs share one signal among many calls, and
+ * Adds one listener per signal, however many calls wait for it: programs share a signal among many calls, and
  * Node warns of a leak at the eleventh listener.
  */
 const watches = new WeakMap<AbortSignal, Watch>();
@@ -43,7 +43,7 @@ export function unwatchAbort(signal: AbortSignal | undefined, run: () => void): 
   signal.removeEventListener("abort", watch.listener);
 }
 
-/** Settles as the promise does; rejects with the signal's reason if the signal aborts first. */
+/** Settles like the promise, but rejects with the signal's reason if the signal aborts first. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   let giveUp = (): void => undefined;

@@ -1,29 +1,29 @@
 import type { Clock } from "./ports.js";
 
-/** A reading of both clocks of a machine. */
+/** A reading of a machine's two clocks. */
 export interface BothClocks {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
-/** A reusable reading, where a new object for each would be too expensive. */
+/** A reusable reading, for code where a new object for each reading would be too expensive. */
 export interface ClockRecord extends BothClocks {
   monotonicMs: number;
   wallMs: number;
 }
 
 /**
- * A longer time between the two reads means that the process was interrupted there. They take about 0.0001
- * ms.
+ * The two reads take about 0.0001 ms. If more time than this passes between them, the process was
+ * interrupted.
  */
 const betweenLooksMsMax = 1;
 
-/** Attempts at a reading without an interruption; the last one counts as it is. */
+/** Attempts at an uninterrupted reading; the last one is used even if it was interrupted. */
 const readingsMax = 16;
 
 /**
- * Reads both clocks at the same moment. A busy machine may stop a process for a tenth of a second between the
- * two reads; such a reading would show clocks that disagree although they do not, and end every lease.
+ * Reads both clocks at the same moment. On a busy machine a process may stop for a tenth of a second between
+ * the two reads. In such a reading the clocks would seem to disagree, which would end every lease.
  */
 export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 0, wallMs: 0 }): BothClocks {
   for (let readings = 1; ; readings += 1) {
@@ -35,8 +35,8 @@ export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 
 }
 
 /**
- * Milliseconds from one reading to another, by the clock that advanced further: the steady clock stands still
- * in a suspended machine, and the system clock can be set.
+ * Milliseconds between two readings, by the clock that advanced further: the steady clock stops while the
+ * machine is suspended, and the system clock can be set.
  */
 export function elapsedMs(from: BothClocks, to: BothClocks): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);

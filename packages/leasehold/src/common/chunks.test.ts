@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Timers } from "./ports.js";
 import { mapInChunks, sortInChunks } from "./chunks.js";
 
-/** Counts the turns that a function takes. */
+/** Counts the turns of the event loop that a function takes. */
 async function turnsOf<T>(start: (timers: Timers) => Promise<T>): Promise<{ value: T; turns: number }> {
   let turns = 1;
   const after = (_delayMs: number, run: () => void) => {

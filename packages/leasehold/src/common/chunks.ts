@@ -1,14 +1,15 @@
 import type { Timers } from "./ports.js";
 
 /**
- * Work on long lists in chunks, each in a turn of the event loop of some milliseconds: a program that asks
- * for a million items may hold leases too, which have to be renewed meanwhile. A short list takes one turn.
+ * Processes long lists in chunks, each of which takes one turn of the event loop and a few milliseconds: a
+ * program that asks for a million items may also hold leases that have to be renewed meanwhile. A short list
+ * takes one turn.
  */
 
 /** Items per turn. */
 const perTurn = 10_000;
 
-/** `map` of each item. */
+/** Like `Array.map`. */
 export async function mapInChunks<From, To>(
   items: Iterable<From>,
   map: (item: From) => To,

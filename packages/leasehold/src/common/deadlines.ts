@@ -1,6 +1,6 @@
 /** An item of a {@link Deadlines} heap. */
 export interface DeadlineItem {
-  /** Its number in the heap while it is there, -1 when absent. Managed by the heap; initially -1. */
+  /** The item's number while it is in the heap, -1 otherwise. Managed by the heap; initially -1. */
   heapIndex: number;
 }
 
@@ -10,15 +10,15 @@ const arity = 4;
 /** Initial capacity; it doubles. */
 const sizeFirst = 16;
 
-/** A greater capacity is released when the last item has gone: about 100 KB. */
+/** A capacity above this (about 100 KB) is released when the heap becomes empty. */
 const sizeKept = 4_096;
 
 /**
- * Deadlines in the order in which they fall due: a heap whose items know their place, so that scheduling,
- * re-scheduling and cancelling cost O(log n) and allocate nothing.
+ * Deadlines in due order: a heap whose items know their place, so that scheduling, rescheduling and
+ * cancelling cost O(log n) and allocate nothing.
  *
- * The compared values are in arrays of numbers: there may be half a million items, and reading the items
- * themselves on the way down took a third of the processor time of a participant that renewed that many
+ * The compared values are kept in arrays of numbers: there may be half a million items, and when comparisons
+ * read the items themselves, that took a third of the processor time of a participant that renewed that many
  * leases.
  */
 export class Deadlines<T extends DeadlineItem> {
@@ -26,14 +26,14 @@ export class Deadlines<T extends DeadlineItem> {
   #sequence = 0;
   /**
    * The heap: each entry's due time, its sequence number, and its item's number. The sequence number orders
-   * items that are due at the same moment, so that runs can be repeated.
+   * items that are due at the same moment, so that runs are repeatable.
    */
   #due = new Float64Array(0);
   #order = new Float64Array(0);
   #numbers = new Int32Array(0);
-  /** By the item's number: its place in the heap; for a free number the next free one. */
+  /** Indexed by item number: the item's place in the heap or, for a free number, the next free number. */
   #places = new Int32Array(0);
-  /** By number. */
+  /** Items, indexed by number. */
   #items: (T | undefined)[] = [];
   #freeNumber = -1;
 
@@ -53,7 +53,7 @@ export class Deadlines<T extends DeadlineItem> {
     }
   }
 
-  /** When a present item is due, on the clock of the heap's owner. */
+  /** The due time of an item in the heap, on the clock of the heap's owner. */
   dueMs(item: T): number {
     return this.#due[this.#places[item.heapIndex]!]!;
   }
@@ -65,7 +65,7 @@ export class Deadlines<T extends DeadlineItem> {
     return present.sort((left, right) => order(left) - order(right));
   }
 
-  /** Removes the item. True when it was present. */
+  /** Removes the item. Returns whether it was present. */
   cancel(item: T): boolean {
     const number = item.heapIndex;
     if (number === -1) return false;
@@ -78,7 +78,7 @@ export class Deadlines<T extends DeadlineItem> {
     return true;
   }
 
-  /** When the first item is due; `Infinity` when there is none. */
+  /** The due time of the first item; `Infinity` if the heap is empty. */
   nextDueMs(): number {
     return this.#size === 0 ? Infinity : this.#due[0]!;
   }
@@ -132,7 +132,7 @@ export class Deadlines<T extends DeadlineItem> {
     this.#freeNumber = -1;
   }
 
-  /** Puts an entry in the place of another that is gone. */
+  /** Replaces a removed entry with another one. */
   #move(place: number, due: number, order: number, number: number): void {
     if (this.#up(place, due, order, number) === place) this.#down(place, due, order, number);
   }

@@ -5,17 +5,17 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object, or an empty one for anything else. */
+/** The value if it is an object, otherwise an empty object. */
 export function recordOrEmpty(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** The text, or an empty one for anything else. */
+/** The value if it is a string, otherwise an empty string. */
 export function textOrEmpty(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Whether the value is a whole number of 0 or more that a double represents exactly. */
+/** Whether the value is a non-negative integer that a double represents exactly. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

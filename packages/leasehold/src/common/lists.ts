@@ -1,9 +1,9 @@
 /**
- * Functions for lists of any length. `Math.max(...list)` and the like put each argument on the stack, which a
- * list of a hundred thousand overflows.
+ * Functions for lists of any length. Calls such as `Math.max(...list)` put each item on the stack, which
+ * overflows with a hundred thousand items.
  */
 
-/** The greatest value, but no less than `atLeast`. */
+/** The greatest value, or `atLeast` if that is greater. */
 export function greatest(values: Iterable<number>, atLeast = -Infinity): number {
   let found = atLeast;
   for (const value of values) found = Math.max(found, value);
@@ -17,16 +17,16 @@ export function least(values: Iterable<number>): number {
   return found;
 }
 
-/** Appends all of them to the list. */
+/** Appends all items to the list. */
 export function append<T>(list: T[], more: Iterable<T>): void {
   for (const each of more) list.push(each);
 }
 
-/** Far below the limit of any stack. */
+/** Far below what overflows any stack. */
 const fewMax = 1_000;
 
 /**
- * Checks that the list may be spread into the arguments of a call: `open(...few(endpoints))`.
+ * Checks that the list is short enough to spread into the arguments of a call: `open(...few(endpoints))`.
  *
  * @throws RangeError if it is too long
  */

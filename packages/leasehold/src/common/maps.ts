@@ -1,4 +1,4 @@
-/** The value of this key, created by `make` if there is none. Values are never `undefined`. */
+/** The value of this key, created by `make` if the key is absent. Values are never `undefined`. */
 export function getOrInsert<Key, Value extends {}>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

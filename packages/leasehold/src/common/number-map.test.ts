@@ -45,7 +45,7 @@ const oldBytes = () =>
 
 const hundred = Array.from({ length: 100 }, () => 0);
 
-/** The bytes of deleted values that are promoted, once the map itself has been. */
+/** The bytes of deleted values that are promoted after the map itself has been. */
 function agedBytes(map: NumberMap<object>): number {
   let key = 0;
   let aged = 0;

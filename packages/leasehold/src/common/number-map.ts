@@ -1,12 +1,12 @@
-/** A greater capacity is released when the last value has gone. */
+/** A capacity above this is released when the map becomes empty. */
 const roomKept = 1_024;
 
 /**
- * A map by numbers, for short-lived values such as requests.
+ * A map keyed by numbers, for short-lived values such as requests.
  *
- * A `Map` replaces its table whenever the old one is full of deleted entries, and the old one points to the
- * new one. When the garbage collector has promoted one of them, all later tables stay until it collects the
- * whole heap, and with them every value that was ever in the map. Here the tables contain only numbers.
+ * A `Map` replaces its table whenever it is full of deleted entries, and the old table points to the new one.
+ * Once the garbage collector has promoted one table, all later tables, and every value that was ever in them,
+ * stay in memory until it collects the whole heap. The tables of this map contain only numbers.
  */
 export class NumberMap<Value> {
   readonly #places = new Map<number, number>();
@@ -36,7 +36,7 @@ export class NumberMap<Value> {
     this.#values[place] = value;
   }
 
-  /** Whether it was present. */
+  /** Returns whether the key was present. */
   delete(key: number): boolean {
     const place = this.#places.get(key);
     if (place === undefined) return false;
@@ -53,13 +53,13 @@ export class NumberMap<Value> {
     this.#free = [];
   }
 
-  /** The oldest key, and its value. */
+  /** The oldest key and its value. */
   first(): [key: number, value: Value] | undefined {
     for (const [key, place] of this.#places) return [key, this.#values[place] as Value];
     return undefined;
   }
 
-  /** In insertion order; the caller may delete and add meanwhile. */
+  /** In insertion order. The caller may add and delete during the iteration. */
   *entries(): Generator<[key: number, value: Value]> {
     for (const [key, place] of this.#places) yield [key, this.#values[place] as Value];
   }

@@ -1,6 +1,6 @@
 import type { Timer, Timers } from "./ports.js";
 
-/** Pauses that their owner can all end at once when it closes. */
+/** Pauses that their owner can end all at once when it closes. */
 export class Pauses {
   readonly #timers: Timers;
   readonly #open = new Map<Timer, () => void>();
@@ -9,7 +9,7 @@ export class Pauses {
     this.#timers = timers;
   }
 
-  /** Resolves after `ms`, or when all pauses are ended. */
+  /** Resolves after `ms`, or earlier when all pauses are ended. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#timers.after(ms, () => {
@@ -20,7 +20,7 @@ export class Pauses {
     });
   }
 
-  /** The promise's value, or `undefined` when `ms` have passed or all pauses are ended. */
+  /** The promise's value, or `undefined` if `ms` pass or all pauses are ended first. */
   async within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
     let giveUp = (): void => undefined;
     const late = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));

@@ -6,18 +6,18 @@
 
 import type { KeepAlive } from "./keep-alive.js";
 
-/** The two clocks of a process. Reading one never blocks. */
+/** A process's two clocks. Reading them never blocks. */
 export interface Clock {
   /**
-   * Steady clock in milliseconds (fractions allowed), from an arbitrary origin. It may stand still while the
-   * machine is suspended.
+   * The steady clock, in milliseconds (fractions allowed), from an arbitrary origin. It may stand still while
+   * the machine is suspended.
    */
   monotonicMs(): number;
-  /** System time in milliseconds since 1970-01-01 UTC. It may step either way. */
+  /** The system time, in milliseconds since 1970-01-01 UTC. It may step in either direction. */
   wallMs(): number;
 }
 
-/** A pending call. */
+/** A scheduled call. */
 export interface Timer {
   /** Idempotent; prevents the call. */
   cancel(): void;
@@ -25,8 +25,8 @@ export interface Timer {
 
 export interface Timers {
   /**
-   * Calls `run` once, not before `delayMs` on the steady clock, and possibly much later: timers only *wake*
-   * code, which then reads the clock and decides.
+   * Calls `run` once, never before `delayMs` have passed on the steady clock, but possibly much later: timers
+   * only *wake* code, which then reads the clock and decides.
    */
   after(delayMs: number, run: () => void): Timer;
 }
@@ -36,7 +36,7 @@ export interface Random {
   next(): number;
 }
 
-/** A named channel with subscribers: `diagnostics_channel` of Node. */
+/** A named channel with subscribers, as in Node's `diagnostics_channel`. */
 export interface Channel {
   readonly hasSubscribers: boolean;
   publish(message: unknown): void;
@@ -45,11 +45,12 @@ export interface Channel {
 /** The platform's hooks for programs that observe libraries. */
 export interface ProgramHooks {
   /**
-   * Runs functions later in the async context of this call: with the present values of `AsyncLocalStorage`.
+   * Captures the async context of this call (the values of `AsyncLocalStorage`), to run functions in it
+   * later.
    */
   snapshot(): <R>(run: () => R) => R;
   channel(name: string): Channel;
-  /** Reports an error in the program's own code that must not stop anything else. */
+  /** Reports an error in the program's own code without stopping anything else. */
   warn(what: string, error: unknown): void;
 }
 

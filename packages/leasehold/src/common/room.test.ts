@@ -21,7 +21,7 @@ test("a greedy client gets half, several get equal shares, and as much is left f
   const had = [0, 0, 0, 0, 0];
   for (let client = 0; client < had.length; client += 1) {
     while (room.tryTake(`${client}`, 1)) had[client]! += 1;
-    // Each releases some now and then, and then takes what it can get.
+    // Each client occasionally releases some, and then takes as much as it can get.
     for (let round = 0; round < 2_000; round += 1) {
       const one = round % (client + 1);
       room.release(`${one}`, 1);
@@ -77,7 +77,7 @@ test("a charge follows its use, changes nothing where it is refused, and is rele
   expect(charge.tryAdd(3)).toBe(true);
   charge.overdraw(4);
   expect(room.used).toBe(9);
-  // The use has more than is free by now. It takes no more, so it is not refused.
+  // The use already has more than is free now. It doesn't grow, so it isn't refused.
   expect(charge.tryAdd(0)).toBe(true);
   charge.end();
   charge.end();

@@ -1,10 +1,10 @@
 /**
- * A bounded amount that clients share without a quota: a client that already has as much as is free gets no
- * more. A single client gets half of the total; among greedy clients each converges to an equal share, and as
- * much stays free for the next one (Choudhury and Hahne's dynamic thresholds). Nothing is ever revoked.
+ * A bounded amount that clients share without quotas: a client that already has as much as is free gets no
+ * more. A single client gets up to half of the total. Greedy clients converge to equal shares, and the same
+ * amount stays free for the next client (Choudhury and Hahne's dynamic thresholds). Nothing is ever revoked.
  */
 export class Room<Refusal extends Error = Error> {
-  /** The error for a client that gets no more. */
+  /** Makes the error for a client that gets no more. */
   readonly refusal: (client: string) => Refusal;
   readonly #max: number;
   readonly #usedBy = new Map<string, number>();
@@ -15,12 +15,15 @@ export class Room<Refusal extends Error = Error> {
     this.refusal = refusal;
   }
 
-  /** By all clients. */
+  /** The amount that all clients have together. */
   get used(): number {
     return this.#used;
   }
 
-  /** False, and nothing is taken, when it would exceed the free amount or the client's share. */
+  /**
+   * Takes the amount. If that would exceed the free amount or the client's share, takes nothing and returns
+   * false.
+   */
   tryTake(client: string, amount: number): boolean {
     const own = this.#usedBy.get(client) ?? 0;
     if (own + amount > this.#max - this.#used) return false;
@@ -28,12 +31,12 @@ export class Room<Refusal extends Error = Error> {
     return true;
   }
 
-  /** @throws the refusal, and takes nothing */
+  /** @throws the refusal, without taking anything */
   take(client: string, amount: number): void {
     if (!this.tryTake(client, amount)) throw this.refusal(client);
   }
 
-  /** Takes it, even beyond the client's share: for what exists in any case. */
+  /** Takes the amount even beyond the client's share: for what is already in use. */
   overdraw(client: string, amount: number): void {
     this.#usedBy.set(client, (this.#usedBy.get(client) ?? 0) + amount);
     this.#used += amount;
@@ -46,13 +49,15 @@ export class Room<Refusal extends Error = Error> {
     this.#used -= amount;
   }
 
-  /** Whether some is left for the client. */
+  /** Whether the client could get any more. */
   hasRoomFor(client: string): boolean {
     return this.#used < this.#max && (this.#usedBy.get(client) ?? 0) <= this.#max - this.#used;
   }
 }
 
-/** The share of a room that one use has, for example a request. It changes with the use, and ends with it. */
+/**
+ * What one use, for example a request, takes of a room. It grows and shrinks with the use, and ends with it.
+ */
 export class Charge {
   readonly #room: Room;
   readonly #client: string;
@@ -64,9 +69,9 @@ export class Charge {
     this.#client = client;
   }
 
-  /** False, and nothing changes, when there is no room for more. */
+  /** Changes the size by `more`. If there is no room for that, changes nothing and returns false. */
   tryAdd(more: number): boolean {
-    // A use that is over must not be charged again.
+    // A use that has ended must not be charged again.
     if (this.#isOver || more === 0) return true;
     if (more < 0) this.#room.release(this.#client, -more);
     else if (!this.#room.tryTake(this.#client, more)) return false;
@@ -74,12 +79,12 @@ export class Charge {
     return true;
   }
 
-  /** The same for the whole amount. */
+  /** As `tryAdd`, but sets the total size. */
   trySet(amount: number): boolean {
     return this.tryAdd(amount - this.#amount);
   }
 
-  /** Adds it, even beyond the client's share. */
+  /** Adds the amount even beyond the client's share. */
   overdraw(more: number): void {
     if (this.#isOver) return;
     this.#room.overdraw(this.#client, more);
@@ -87,8 +92,8 @@ export class Charge {
   }
 
   /**
-   * Charges for a part of the use. The returned function sets the part's size, and throws the room's refusal,
-   * with the size as before, if there is no room for more.
+   * Charges for a part of the use. The returned function sets the part's size; if there is no room for more,
+   * it leaves the size unchanged and throws the room's refusal.
    */
   part(): (amount: number) => void {
     let charged = 0;
@@ -98,7 +103,7 @@ export class Charge {
     };
   }
 
-  /** Releases all of it. Idempotent. */
+  /** Releases the whole amount. Idempotent. */
   end(): void {
     if (this.#amount > 0) this.#room.release(this.#client, this.#amount);
     this.#amount = 0;

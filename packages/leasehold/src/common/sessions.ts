@@ -1,17 +1,17 @@
-/** A token's user, and its end. */
+/** A token's user and expiry. */
 interface Session {
   readonly user: string;
   endMs: number;
 }
 
-/** Tokens that identify the user of a request, each valid for a time after its last use. */
+/** Tokens that identify the user of a request. Each stays valid for a fixed time after its last use. */
 export class Sessions {
   readonly #ttlMs: number;
   readonly #max: number;
-  /** The least recently used session comes first: it ends first. */
+  /** Least recently used first, so the first session expires first. */
   readonly #sessions = new Map<string, Session>();
 
-  /** @param max the number of sessions; the least recently used one makes room for a new one */
+  /** @param max the number of sessions; beyond it a new one evicts the least recently used */
   constructor(ttlMs: number, max: number) {
     this.#ttlMs = ttlMs;
     this.#max = max;
@@ -27,7 +27,7 @@ export class Sessions {
     if (this.#sessions.size > this.#max) this.#sessions.delete(this.#first()!);
   }
 
-  /** The user, or `undefined` if the token is unknown or expired. Restarts its time. */
+  /** The token's user, or `undefined` if it is unknown or expired. Restarts its validity. */
   use(token: string, nowMs: number): string | undefined {
     const session = this.#sessions.get(token);
     if (session === undefined || session.endMs <= nowMs) return undefined;
@@ -37,7 +37,7 @@ export class Sessions {
     return session.user;
   }
 
-  /** Ends the user's sessions, after a change of the password or the removal of the user. */
+  /** Ends the user's sessions after the password has changed or the user was removed. */
   end(user: string): void {
     for (const [token, session] of this.#sessions) if (session.user === user) this.#sessions.delete(token);
   }

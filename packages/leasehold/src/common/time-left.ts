@@ -1,5 +1,5 @@
 /**
- * One timeout for several requests in sequence.
+ * Divides one timeout among several consecutive requests.
  *
  * @param nowMs a steady clock
  * @returns the remaining time, ms; never less than 0

@@ -1,8 +1,8 @@
 import type { Random } from "./ports.js";
 
 /**
- * A small repeatable generator (Marsaglia's xorshift32): it spreads retries, and makes runs in virtual time
- * repeatable.
+ * A small repeatable random generator (Marsaglia's xorshift32), which spreads retries and makes runs in
+ * virtual time repeatable.
  */
 export class Xorshift implements Random {
   #state: number;
@@ -20,7 +20,7 @@ export class Xorshift implements Random {
     return this.#state / 0x1_0000_0000;
   }
 
-  /** The whole state, from which an equal generator can be created. */
+  /** The complete state, from which an identical generator can be created. */
   get state(): number {
     return this.#state;
   }

@@ -3,8 +3,8 @@ import { PendingReads } from "../lease/manager/pending-reads.js";
 import type { Member, MemberChange } from "./types.js";
 
 /**
- * One reader of a group's changes. It remembers the last reported state of each member and which of them may
- * differ, so that its memory is bounded by the number of members, however slow it is.
+ * One reader of a group's changes. It remembers the last reported state of each member and which of these may
+ * be outdated, so its memory is bounded by the number of members, however slow it is.
  */
 export class ChangeReader implements AsyncIterableIterator<MemberChange, undefined> {
   readonly #find: (name: string) => Member | undefined;
@@ -15,7 +15,7 @@ export class ChangeReader implements AsyncIterableIterator<MemberChange, undefin
 
   /**
    * @param find a member's present state
-   * @param keepAlive is used while a caller waits for a change
+   * @param keepAlive keeps the process alive while a caller waits for a change
    */
   constructor(find: (name: string) => Member | undefined, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#find = find;

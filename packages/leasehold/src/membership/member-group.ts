@@ -5,13 +5,13 @@ import { ChangeReader } from "./change-reader.js";
 import type { Presence, Registration, Registry } from "./registry.js";
 import type { Group, Member, MemberChange } from "./types.js";
 
-/** Members of one group that a process can follow; a larger group should be split. */
+/** The largest group that a process can follow; larger ones should be split. */
 const membersMax = 10_000;
 
 /** Concurrent readers of a group's changes: each remembers the state of every member. */
 const readersMax = 16;
 
-/** One member, and the end of its grace period while it is missing. */
+/** One member and, while it is missing, the end of its grace period. */
 interface Seen {
   member: Member;
   grace: Timer | undefined;
@@ -26,7 +26,7 @@ export class MemberGroup implements Group {
   readonly #seen = new Map<string, Seen>();
   readonly #readers = new Set<ChangeReader>();
   readonly #stop = new AbortController();
-  /** Called when the group was left. */
+  /** Called when the group has been left. */
   onEnd: () => void = () => undefined;
   readonly #followed: Promise<void>;
   #kept: Promise<void> | undefined;
@@ -54,7 +54,7 @@ export class MemberGroup implements Group {
     return [...this.#seen.values()].map(({ member }) => member).toSorted(byName);
   }
 
-  /** Resolves when this process was registered. Call it once. */
+  /** Resolves when this process has been registered. Call it once. */
   enter(registration: Registration): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#kept = this.#registry
@@ -67,7 +67,7 @@ export class MemberGroup implements Group {
           reject(error);
         })
         .finally(() => (this.#isIn = false));
-      // A view that has ended says why the process cannot be registered any more.
+      // If the view has ended, its reason explains why the process can no longer be registered.
       watchAbort(this.#stop.signal, () => reject(this.#error ?? new LeaseholdError("CLOSED")));
     });
   }

@@ -25,12 +25,12 @@ const memory = () =>
       new MemoryProvider(ground, world, { name, ttlMaxMs: 2_000, process }),
   );
 
-/** A ground, and how groups are joined there if they are not leases. */
+/** A ground, and how to join a group there if groups are not leases. */
 interface GroupGround extends ConformanceGround {
   join?(who: string, options: GroupOptions): Promise<Group>;
 }
 
-/** As `joinCoreGroup`, on a core in memory. */
+/** Like `joinCoreGroup`, but on a core in memory. */
 function plainKeys(): GroupGround {
   const world = new VirtualWorld();
   const core = new MemoryCore(world);
@@ -79,7 +79,7 @@ async function stage(ground: GroupGround) {
   return joinAs;
 }
 
-/** Collects the changes from now on. */
+/** Collects all further changes. */
 function follow(group: Group): string[] {
   const changes: string[] = [];
   const write = ({ type, member: { name } }: MemberChange) => void changes.push(`${name} ${type}`);
@@ -93,8 +93,8 @@ function follow(group: Group): string[] {
 const names = (group: Group) => group.members.map(({ name }) => name).join();
 
 /**
- * Three lives of one member with pauses below the grace period: the members after each, and all reported
- * changes.
+ * Starts and stops one member three times, with pauses below the grace period. Returns the members after each
+ * start and stop, and all reported changes.
  */
 async function flapping(open: () => GroupGround): Promise<string[]> {
   const ground = open();

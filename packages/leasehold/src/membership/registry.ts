@@ -1,6 +1,6 @@
 import type { JsonValue } from "../lease/json-value.js";
 
-/** One name of a group, as the ground reports it. */
+/** One name in a group, as reported by the ground. */
 export interface Presence {
   readonly name: string;
   readonly isThere: boolean;
@@ -17,10 +17,10 @@ export interface Registration {
 /** The storage of a group. */
 export interface Registry {
   /**
-   * Registers the name when it is free, and again after each loss, until the signal aborts. Resolves when it
-   * was removed; rejects when it cannot be registered.
+   * Registers the name when it is free, and again after each loss, until the signal aborts. Resolves when the
+   * name has been removed; rejects when it cannot be registered.
    *
-   * @param report called with whether it is registered now
+   * @param report called with whether the name is registered now
    */
   keep(registration: Registration, signal: AbortSignal, report: (isIn: boolean) => void): Promise<void>;
   /**
@@ -28,6 +28,6 @@ export interface Registry {
    * when it cannot start.
    */
   follow(signal: AbortSignal, report: (presence: Presence) => void): Promise<void>;
-  /** Called once, when the group was left and none of its operations is in progress. */
+  /** Called once, when the group has been left and none of its operations is in progress. */
   close(): void;
 }

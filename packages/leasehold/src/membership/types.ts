@@ -5,63 +5,67 @@ import type { Duration } from "../lease/options.js";
 export interface Member {
   /** Its name within the group. */
   readonly name: string;
-  /** Rises with every registration of the name: another token is another incarnation of the member. */
+  /** Rises with every registration of the name: a different token means another incarnation of the member. */
   readonly token: bigint;
-  /** The member's data; absent when it gave none, or when it has not been read yet. */
+  /** The member's data. Absent if the member gave none, or if it has not been read yet. */
   readonly data?: JsonValue;
   /**
-   * Its registration has ended, for whatever reason, and its `grace` period runs: it still counts as in.
-   * Always false without `grace`.
+   * True during the member's `grace` period: its registration has ended, for whatever reason, but it still
+   * counts as a member. Always false without `grace`.
    */
   readonly isMissing: boolean;
 }
 
-/** A change since a reader's last one. */
+/** One change. */
 export interface MemberChange {
   readonly type: "joined" | "changed" | "left";
-  /** Its present state; for a member that has left, the last one. `changed`: its `data` differs. */
+  /** The member's present state or, if it has left, its last one. `changed`: its `data` differs. */
   readonly member: Member;
 }
 
-/** A group as one process sees it, and that process's place in it. */
+/** One process's view of a group, and its own registration there. */
 export interface Group extends AsyncDisposable {
   readonly group: string;
   /**
-   * Whether this process is registered now. False without a name, and from a loss until it is registered
-   * again.
+   * Whether this process is registered now. False without a name, and between a loss and the next
+   * registration.
    */
   readonly isIn: boolean;
-  /** The present members, by name. Members that joined before this process appear within moments. */
+  /** The present members, sorted by name. Members that joined before this process appear within moments. */
   readonly members: readonly Member[];
   /**
-   * First the present members, then those that join and leave. Changes that a slow reader has not taken are
-   * merged: it gets each member's difference to its last reported state, and nothing of one that joined and
-   * left meanwhile. Ends when the group is left; rejects when the ground reports no more.
+   * Yields the present members first, then members that join, change or leave. Changes that a slow reader has
+   * not taken are merged: it gets the difference between each member's present and last reported state, and
+   * nothing about a member that joined and left meanwhile. Ends when the group is left; rejects when the
+   * ground reports no more.
    *
    * @throws LeaseholdError `TOO_MANY_WAITERS` with more than 16 readers at a time.
    */
   changes(): AsyncIterableIterator<MemberChange, undefined>;
-  /** Removes this process, and ends the readers. Idempotent; never rejects. */
+  /** Removes this process from the group and ends all readers. Idempotent; never rejects. */
   leave(): Promise<void>;
 }
 
 /** The options of joining a group. */
 export interface GroupOptions {
   /**
-   * The name of this process in the group, without a slash: its own, or that of the place that it fills. Of
-   * two with one name the second waits until the first has gone. Without it the process only watches.
+   * The name of this process in the group, without a slash: its own, or that of the place that it fills. If
+   * the name is taken, the process waits until it is free. Without a name the process only watches.
    */
   name?: string | undefined;
   /** The member's data, as {@link TenureOptions.data}. */
   data?: JsonValue | undefined;
-  /** How long a crashed member stays in, as {@link TenureOptions.ttl}. Default: the ground's longest. */
+  /**
+   * How long a crashed member stays in the group, as {@link TenureOptions.ttl}. Default: the ground's
+   * maximum.
+   */
   ttl?: Duration | undefined;
-  /** Timeout of registering the name, which must become free. Default `"1m"`; then `TIMEOUT`. */
+  /** How long to wait for the name to become free, then `TIMEOUT`. Default `"1m"`. */
   wait?: Duration | undefined;
   /**
-   * A member that goes stays in the group for this long, and one that is back by then was never away: so a
-   * member that restarts, or that flaps, does not flap this process's view. Default 0: a departure is
-   * reported at once. It only affects the view of this process.
+   * How long a member that has gone still counts as present. If it returns within this time, nothing is
+   * reported, so a member that restarts or flaps doesn't make this view flap. Default 0: a departure is
+   * reported at once. Only affects this process's view.
    */
   grace?: Duration | undefined;
   /**

@@ -1,6 +1,6 @@
 /**
- * What the commands of Leasehold's packages share: exit codes, output, signals.
- * For those packages only: it may change in any release.
+ * Code shared by the commands of Leasehold's packages: exit codes, output, signals. Internal to those
+ * packages: it may change in any release.
  */
 export {
   type CoreReport,

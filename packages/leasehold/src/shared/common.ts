@@ -1,6 +1,6 @@
 /**
- * What the packages of Leasehold share and every room may use: errors, durations, clocks, small pure helpers.
- * For those packages only: it may change in any release.
+ * Code that Leasehold's packages share and any part of them may use: errors, durations, clocks, small pure
+ * helpers. Internal to those packages: it may change in any release.
  */
 export { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
 export { backOffMs } from "../common/back-off.js";

@@ -1,6 +1,6 @@
 /**
- * What the packages of Leasehold share to keep a journal on a disk: how one write lies in its file, so that
- * what a crash left half written is told from damage. For those packages only: it may change in any release.
+ * Code that Leasehold's packages share for journals on disk: the layout of one write, which distinguishes a
+ * write that a crash left incomplete from damage. Internal to those packages: it may change in any release.
  */
 export { batchAt, isTorn, layBatch, sectorBytes, usedBytes } from "../journal/batch.js";
 export { checksumOf } from "../journal/checksum.js";

@@ -1,6 +1,6 @@
 /**
- * What the packages of Leasehold share of Node: loggers, addresses, TLS, locks of directories.
- * For those packages only: it may change in any release.
+ * Code on top of Node that Leasehold's packages share: loggers, addresses, TLS, directory locks. Internal to
+ * those packages: it may change in any release.
  */
 export { type Address, formatAddress, isLoopback, parseAddress, readAddress } from "../runtime/address.js";
 export { DirectoryLock } from "../runtime/directory-lock.js";
