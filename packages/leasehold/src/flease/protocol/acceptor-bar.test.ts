@@ -43,13 +43,13 @@ function perform(acceptor: Acceptor, deed: Deed, nowMs: number): void {
   else ask(acceptor, writeOf(deed.owner, deed.ms, deed.sequence, nowMs + 500), now);
 }
 
-/** The first millisecond at which the acceptor calls its lease over. */
+/** The first millisecond at which the acceptor considers its lease over. */
 function overFrom(acceptor: Acceptor, nowMs: number): number {
   const entry = acceptor.entry("r");
   for (let ms = nowMs; ; ms += 1) if (entry === undefined || acceptor.isOver(entry, at(ms))) return ms;
 }
 
-test("a bar ends no lease: it is over when it would have been, and blocks the others until then", () => {
+test("a bar ends no lease: the lease runs to its end and blocks the others until then", () => {
   fc.assert(
     fc.property(fc.array(deeds, { maxLength: 12 }), someOwner, (history, owner) => {
       const acceptor = readyAcceptor();
@@ -87,7 +87,7 @@ test("the barred owner is refused whatever it asks for, but may still release", 
   expect(wordOf(ask(acceptor, acquireOf("q.1", 30, 500), at(30)))).toBe("ack");
 });
 
-test("a bar lasts until the entry goes: through silence, past a successor, but not past a restart", () => {
+test("a bar lasts until the entry is discarded: through silence and a successor, but not a restart", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, acquireOf("p.1", 0, 500), at(0));
   acceptor.bar("r", "p.1", at(10));
@@ -107,7 +107,8 @@ test("a bar is kept as long as the broken lease may run: other acceptors may hav
   ask(acceptor, acquireOf("p.1", 0, 500), at(0));
   acceptor.bar("r", "p.1", at(10));
   const released = acceptor.clone();
-  // The others have accepted a renewal until 1,009, received the bar then, and let it run until 2,009.
+  // The other acceptors accepted a renewal until 1,009 before the bar reached them, and let that lease run
+  // until 2,009.
   acceptor.discardIdle(at(2_400), 10);
   expect(wordOf(ask(acceptor, writeOf("p.1", 0, 1, 2_900), at(2_400)))).toBe("barred");
   acceptor.discardIdle(at(2_600), 10);

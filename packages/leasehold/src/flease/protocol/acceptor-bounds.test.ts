@@ -13,7 +13,7 @@ import { ballotsPerMs, numberAt } from "./ballot.js";
 import { Kind } from "./message.js";
 import { withFaults } from "../../../../../test/planted/switches.js";
 
-/** Whatever requests say: numbers anywhere, near the clock and at the end of what a double holds. */
+/** Requests with arbitrary numbers: anywhere, near the clock and at the limit of a double. */
 const { maxClockSkewMs, ttlMaxMs } = benchSettings();
 const ms = fc.integer({ min: -50, max: 50 });
 const number = fc.oneof(
@@ -40,7 +40,7 @@ const request = fc.record({
 });
 const asked = fc.record({ afterMs: fc.nat({ max: 40 }), fields: request });
 
-/** Asks all of it, and looks after each at what the acceptor keeps. */
+/** Sends all requests and checks the acceptor's state after each. */
 function bounded(requests: readonly { afterMs: number; fields: object }[]): boolean {
   const acceptor = readyAcceptor();
   let nowMs = 0;
@@ -61,11 +61,11 @@ function bounded(requests: readonly { afterMs: number; fields: object }[]): bool
 const numRuns = 3_000;
 const anything = fc.property(fc.array(asked, { maxLength: 12 }), bounded);
 
-test("whatever it is asked, an acceptor keeps no number beyond its clock and no token beyond its ballot", () => {
+test("whatever the requests, an acceptor keeps no number beyond its clock and no token beyond its ballot", () => {
   expect(fc.check(anything, { numRuns })).toMatchObject({ failed: false });
 });
 
-test("a token beyond the ballot number is refused, and the tenure after that is seen", () => {
+test("a token beyond the ballot number is refused, and one equal to it is accepted", () => {
   const acceptor = readyAcceptor();
   const write = { owner: "p.1", number: ballot(0), until: baseMs + 500, duration: 500 };
   for (const token of [ballot(0) + 1, Number.MAX_SAFE_INTEGER]) {

@@ -4,9 +4,9 @@ import { Acceptor } from "./acceptor.js";
 import { withFaults } from "../../../../../test/planted/switches.js";
 
 /**
- * Found by the simulator (clock mode f, I11): an acceptor starts at 0, having forgotten what it promised up
- * to 0 + ε; all clocks step back together; the clock fault that follows must not start the wait anew from the
- * lower wall clock, nor lower the floor with it. ε = 10, the longest lease is 1000.
+ * Found by the simulator (clock mode f, I11). An acceptor starts at 0, having forgotten its promises up to 0
+ * + ε. All clocks step back together. The clock fault that follows must not restart the wait from the lower
+ * wall clock, nor lower the floor with it. ε = 10, the longest lease is 1000.
  */
 function startThenClocksStepBack(): Acceptor {
   const acceptor = new Acceptor(benchSettings(), at(0));
@@ -21,7 +21,7 @@ test("a clock fault during the wait after a start does not shorten that wait", (
   expect(acceptor.recoveryWaitLeftMs(at(1_029, { mono: 6_529 }))).toBe(1);
   acceptor.wake(at(1_030, { mono: 6_530 }));
   expect(acceptor.ready).toBe(true);
-  // Once that wait is over, a later fault has nothing forgotten to wait for: it counts from its own clock.
+  // Once that wait is over, a later fault follows no memory loss: its wait counts from its own clock reading.
   acceptor.beginRecoveryWait(at(-5_000, { mono: 7_000 }));
   expect(acceptor.recoveryWaitLeftMs(at(-5_000, { mono: 7_000 }))).toBe(1_030);
 });

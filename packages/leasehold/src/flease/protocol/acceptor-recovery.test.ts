@@ -20,8 +20,8 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 import { StateHash } from "./state-hash.js";
 
 /**
- * Sections 3.7 and 3.8: silence, floor, forgetting; and the state as a value. ε = 10, the longest lease is
- * 1000.
+ * Sections 3.7 and 3.8: silence, floor and forgetting. Also the state as a value. ε = 10, the longest lease
+ * is 1000.
  */
 
 const settings = benchSettings();
@@ -33,7 +33,7 @@ const requests: Message[] = [
   releaseOf("p.1", 0, 1),
 ];
 
-test("an acceptor that recovers is silent to everything, questions included", () => {
+test("a recovering acceptor answers nothing, not even queries", () => {
   const acceptor = new Acceptor(settings, at(0));
   for (const request of requests) expect(ask(acceptor, request, at(1_029))).toBeUndefined();
   expect([acceptor.ready, acceptor.size]).toEqual([false, 0]);
@@ -67,7 +67,7 @@ test("each planted wait that is too short lets an acceptor answer before its rec
   expect(readyAt(1_010, { waitTtlMaxAndOneSkew: true })).toBe(true);
 });
 
-test("what is left of the recovery wait counts down to its end", () => {
+test("the rest of the recovery wait counts down to 0", () => {
   const acceptor = new Acceptor(settings, at(0));
   expect([0, 400, 1_029].map((ms) => acceptor.recoveryWaitLeftMs(at(ms)))).toEqual([1_030, 630, 1]);
 });
@@ -114,7 +114,7 @@ test("the floor never moves back, also when clocks do", () => {
   expect(acceptor.floor).toBe(before);
 });
 
-test("an idle entry goes one second and 3ε after its promise, and the floor takes the promise over (F20)", () => {
+test("an idle entry is discarded one second and 3ε after its promise, and the floor rises to that promise (F20)", () => {
   const run = () => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 0, 0, 300, 300), at(0));
@@ -139,7 +139,7 @@ test("a lease that is not over stays, however old its promise", () => {
   expect(acceptor.size).toBe(0);
 });
 
-test("an entry that comes into being after a discard starts at the floor", () => {
+test("an entry created after a discard starts at the floor", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, readOf("p.1", 0), at(0));
   acceptor.discardIdle(at(2_000), 10);
@@ -219,7 +219,7 @@ test("when a recovery wait began, on either clock, counts in the hash", () => {
   expect(new Set(digests).size).toBe(3);
 });
 
-/** The payer of an entry follows from its owner and from who is connected: it is no state of the protocol. */
+/** The payer of an entry depends on its owner and on who is connected: it isn't protocol state. */
 const uncounted = new Set(["payer"]);
 
 test("every field of an entry counts in the hash", () => {

@@ -25,7 +25,7 @@ const lease = (acceptor: ReturnType<typeof readyAcceptor>) => {
   return `${entry.leaseOwner} ${entry.leaseSequence} until ${entry.leaseExpiresWallMs - baseMs}${entry.released ? " released" : ""}`;
 };
 
-test("READ is answered by a promise with the lease that is kept", () => {
+test("READ is answered with a promise and the lease on record", () => {
   const acceptor = readyAcceptor();
   const first = ask(acceptor, readOf("p.1", 0), at(0))!;
   expect([first.kind, first.number, first.leaseState]).toEqual([Kind.promise, ballot(0), LeaseState.none]);
@@ -50,7 +50,7 @@ test("READ: a lower ballot, or an equal one of another owner, is refused with th
   expect(wordOf(ask(acceptor, readOf("q.1", 6), at(6)))).toBe("promise");
 });
 
-test("READ: while another's lease runs the promise is not raised (F17)", () => {
+test("READ: the promise is not raised while another's lease runs (F17)", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   const reply = ask(acceptor, readOf("q.1", 100), at(100))!;
@@ -59,7 +59,7 @@ test("READ: while another's lease runs the promise is not raised (F17)", () => {
   expect(wordOf(ask(acceptor, writeOf("p.1", 0, 1, 600), at(101)))).toBe("ack");
 });
 
-test("WRITE: net G refuses it while another's lease runs, net B if another was promised more", () => {
+test("WRITE: net G refuses it while another's lease runs, net B if another owner has a higher promise", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   expect(wordOf(ask(acceptor, writeOf("q.1", 5, 0, 500), at(5)))).toBe("held");
@@ -70,7 +70,7 @@ test("WRITE: net G refuses it while another's lease runs, net B if another was p
   expect(lease(promising)).toBe("none");
 });
 
-test("ACQ is refused while another's lease runs, also when net G is planted out of WRITE", () => {
+test("ACQ is refused while another's lease runs, even when net G is planted out of WRITE", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   const attempt = () => wordOf(ask(acceptor, acquireOf("q.1", 5, 500), at(5)));
@@ -142,7 +142,7 @@ test("an acceptor refuses a lease that is too long, ends too late or is over, an
   expect(wordOf(ask(readyAcceptor(), writeOf("p.1", 0, 0, 500), at(509)))).toBe("ack");
 });
 
-test("bounds: the end is held against the wall clock and not the upper bound, which may have run ahead", () => {
+test("bounds: the end is checked against the wall clock and not the upper bound, which may have run ahead", () => {
   const ahead = at(0, { hi: 5_000, mono: 5_000 });
   const run = () => wordOf(ask(readyAcceptor(), writeOf("p.1", 0, 0, 3_000), ahead));
   expect(run()).toBe("outOfBounds");
@@ -164,7 +164,7 @@ test("READ and WRITE of another view are refused; REL and QUERY count in any vie
   expect(acceptor.entry("r")!.released).toBe(true);
 });
 
-test("a full acceptor refuses further resources, and goes on with those that it has", () => {
+test("a full acceptor refuses further resources, and still serves those that it has", () => {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax: 2 });
   for (const resource of ["r", "s"]) ask(acceptor, { ...readOf("p.1", 0), resource }, at(0));
   expect(wordOf(ask(acceptor, { ...readOf("p.1", 0), resource: "t" }, at(0)))).toBe("full");
@@ -238,7 +238,7 @@ test("another's lease is over only past ε on the wall clock and past its length
   expect(withFaults({ overByEitherClock: true }, () => word(at(509, { mono: 500 })))).toBe("promise");
 });
 
-test("QUERY reports what is kept and changes nothing", () => {
+test("QUERY reports the entry and changes nothing", () => {
   const acceptor = readyAcceptor();
   const nothing = ask(acceptor, message(Kind.query), at(0))!;
   expect([nothing.kind, nothing.leaseState, nothing.promised]).toEqual([
@@ -279,10 +279,10 @@ test("a refusal with two reasons names the lease, with the promise, so that a pr
   expect(wordOf(ask(acceptor, readOf("q.1", 6), at(6)))).toBe("promised");
 });
 
-test("after the time was set back no lease is granted until it is where it was, and the refusal says for how long", () => {
+test("after the time was set back no lease is granted until the clock catches up, and the refusal says how long that takes", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, readOf("p.1", 0), at(0));
-  // The steady clock goes on, the system time steps.
+  // The steady clock runs on while the system time steps.
   const setBack = { ...at(50), wall: baseMs - 5_000, lo: baseMs - 5_000 };
   const above = ask(acceptor, readOf("q.1", 1), setBack)!;
   const below = ask(acceptor, readOf("q.1", -5_000), setBack)!;

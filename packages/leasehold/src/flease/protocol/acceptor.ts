@@ -14,37 +14,41 @@ import type { StateHash } from "./state-hash.js";
 
 /**
  * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its
- * repairs.
- *
- * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never
- * accepts a ballot below its promise. And it calls a lease over only when both of its clocks say so.
+ * repairs. It protects a lease with two nets. Net G: it never replaces an unfinished lease of another owner.
+ * Net B: it never accepts a ballot below its promise. It considers a lease over only when both of its clocks
+ * say so.
  */
 export class Acceptor {
   readonly #settings: FleaseSettings;
-  /** Shares of what is kept here; `undefined` where entries are kept elsewhere. */
+  /** Shares of the acceptor's memory; `undefined` where entries are kept elsewhere. */
   readonly quotas: Quotas | undefined;
   readonly #entries: EntryTable;
-  /** The entry in hand: reused, and put back when it has changed. */
+  /** The current entry: a reused copy, put back into the table after a change. */
   readonly #entry = emptyEntry();
   /**
-   * Where `discardIdle` goes on. Not part of the state: it decides only when an entry is discarded, never
+   * Where `discardIdle` continues. Not part of the state: it affects only when an entry is discarded, never
    * whether it may be.
    */
   #sweep: EntryCursor | undefined;
   #floor = 0;
-  /** The stamp of the view whose requests it answers, and the ballots that are too old for that (3.14). */
+  /**
+   * The stamp of the view whose requests it answers, and the highest ballot that is too old for that view
+   * (3.14).
+   */
   #view: number;
   #barrier = -1;
   #ready = false;
   #recoveringSinceMono = 0;
   #recoveringSinceWall = 0;
-  /** The wall clock at a start whose recovery wait is not over: nothing later was forgotten. */
+  /**
+   * The wall clock at a start whose recovery wait is not over: only promises made before then were forgotten.
+   */
   #forgotAtWall: number;
 
   /**
    * Starts with an empty memory, and therefore silent (3.7).
    *
-   * @param seed of the table of its entries: one that those who choose names do not know
+   * @param seed of the table of its entries: it must be unknown to whoever chooses the names
    */
   constructor(settings: FleaseSettings, now: Reading, seed = 0, keepsEntries = true) {
     this.#settings = settings;
@@ -57,7 +61,7 @@ export class Acceptor {
   }
 
   /**
-   * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has
+   * An acceptor whose entry for one resource is kept elsewhere and was loaded to handle one request. It has
    * forgotten nothing, so it need not wait. The floor applies to a resource without an entry.
    */
   static loaded(
@@ -87,21 +91,21 @@ export class Acceptor {
     return this.#entries.size;
   }
 
-  /** A copy of a resource's entry. */
+  /** Returns a copy of a resource's entry. */
   entry(resource: string): Entry | undefined {
     return this.#entries.get(resource, emptyEntry());
   }
 
-  /** A way through all that is kept, in no order that means anything. */
+  /** Iterates over all entries in no particular order. */
   entries(): EntryCursor {
     return this.#entries.cursor();
   }
 
   /**
-   * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks
-   * that stepped back together, a wait that is counted from the new wall clock would be too short for
-   * forgetting (3.2). For the same reason a fault during the wait after a start must not shorten that wait,
-   * nor lower its floor.
+   * Begins the recovery wait: at a start, and again after a clock fault. A clock fault forgets nothing: if
+   * clocks have stepped back together, a wait counted from the new wall clock would be too short for
+   * forgetting (3.2). For the same reason a fault during the wait after a start must not shorten that wait or
+   * lower its floor.
    */
   beginRecoveryWait(now: Reading): void {
     this.#ready = false;
@@ -109,7 +113,7 @@ export class Acceptor {
     this.#recoveringSinceWall = now.wall;
   }
 
-  /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
+  /** The rest of the recovery wait on the slower of the two clocks, ms; 0 when it is over. */
   recoveryWaitLeftMs(now: Reading): number {
     if (this.#ready) return 0;
     const rate = this.#recoveringSinceMono + this.#settings.waitRateMs - now.mono;
@@ -130,16 +134,16 @@ export class Acceptor {
   }
 
   /**
-   * How long until a new ballot can be above the promise and within the bound of the clock, ms: 0 unless the
-   * system time has been set back. Not to be shortened: an acceptor that starts meanwhile has its floor by
-   * the time as it is, and would forget promises beyond it.
+   * How long until a new ballot can be above the promise and within the clock's bound, ms: 0 unless the
+   * system time has been set back. This wait must not be shortened: an acceptor that starts meanwhile derives
+   * its floor from the present time, and would forget promises beyond it.
    */
   behindMs(resource: string, now: Reading): number {
     const promised = this.#promised(this.#find(resource));
     return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);
   }
 
-  /** Answers requests of another view from now on. It keeps all that it knows (3.14, MUST). */
+  /** Answers requests of another view from now on. All entries and promises are kept (3.14, MUST). */
   enterView(view: number, barrier: number): void {
     this.#view = view;
     this.#barrier = barrier;
@@ -161,8 +165,8 @@ export class Acceptor {
 
   /**
    * Whether a request continues something that this acceptor knows: it comes from the holder of a running
-   * lease here, or it is the WRITE of a ballot that was promised here. Anything else begins something, even a
-   * WRITE that only others have promised, or whose ballot has been released.
+   * lease here, or it is the WRITE of a ballot that was promised here. Every other request begins something
+   * new, even a WRITE that only other acceptors promised, or one whose ballot has been released.
    */
   continues(request: Message, now: Reading): boolean {
     const entry = this.#find(request.resource);
@@ -173,7 +177,7 @@ export class Acceptor {
     return request.kind === Kind.write && isPromised && entry.leaseNumber !== number;
   }
 
-  /** Whether the last write that was accepted here is of the request's ballot. */
+  /** Whether the last write accepted here has the request's ballot. */
   wrote({ resource, owner, number }: Message): boolean {
     const entry = this.#find(resource);
     return entry !== undefined && entry.leaseOwner === owner && entry.leaseNumber === number;
@@ -206,8 +210,8 @@ export class Acceptor {
   #read(request: Message, now: Reading, reply: Message): void {
     const entry = this.#find(request.resource);
     if (!this.#passesTests(request, entry, now, reply)) return;
-    // A promise to others would keep the holder from renewing: while its lease runs there is none (repair
-    // F17).
+    // A promise to another owner would keep the holder from renewing: none is made while the holder's lease
+    // runs (repair F17).
     if (this.#blocks(entry, request.owner, now)) {
       this.#refuse(request, Refusal.held, now, reply);
       return;
@@ -282,8 +286,8 @@ export class Acceptor {
   }
 
   /**
-   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. The lease ends no
-   * sooner because of it: until then it blocks everybody as before. False when this acceptor knows no
+   * Breaks a lease (3.13): from now on its owner's requests are refused, so the lease runs out. The lease
+   * doesn't end any sooner: until then it blocks others as before. False when this acceptor knows no
    * unfinished lease of that owner.
    */
   bar(resource: string, owner: string, now: Reading): boolean {
@@ -295,8 +299,9 @@ export class Acceptor {
   }
 
   /**
-   * The lease that was broken may still run (MUST be kept until then): others may have accepted a renewal
-   * that this acceptor refused, until they received the bar as well, one longest lease later at most.
+   * The bar outlives the lease here (MUST), because the broken lease may still run elsewhere. Other acceptors
+   * may have accepted a renewal that this one refused, until they received the bar too: one longest lease
+   * later at most.
    */
   #barStands(entry: Readonly<Entry>, now: Reading): boolean {
     const { barredOwner, leaseOwner, released, leaseExpiresWallMs, leaseExpiresMonoMs } = entry;
@@ -314,12 +319,12 @@ export class Acceptor {
     describe(reply, entry, this.#stateOf(entry, now));
   }
 
-  /** The tests that READ, WRITE and ACQ have in common; fills in the refusal when one fails. */
+  /** The checks that READ, WRITE and ACQ share; fills in the refusal when one fails. */
   #passesTests(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    // Of two reasons it names the lease: otherwise the proposer with the slowest clock would receive higher
-    // promises for ever, never the holder, and not enter the list of waiters.
+    // If both reasons apply, the refusal names the lease: otherwise the proposer with the slowest clock would
+    // forever be given higher promises, never the holder, and would not join the list of waiters.
     const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;
@@ -342,7 +347,7 @@ export class Acceptor {
   #refusal(request: Message, entry: Entry | undefined, now: Reading): Refusal {
     if (request.view !== this.#view) return Refusal.otherView;
     if (request.number <= this.#barrier) return Refusal.promised;
-    // One more millisecond for the granularity of the two readings.
+    // One more millisecond, for the granularity of the two readings.
     if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1)) return Refusal.outOfBounds;
     if (entry === undefined && !this.#mayKeep(request, entry)) return Refusal.full;
     if (entry?.barredOwner === request.owner) return Refusal.barred;
@@ -353,15 +358,14 @@ export class Acceptor {
   }
 
   /**
-   * A token is no greater than the ballot number, which the common tests bound by the clock. A lease that is
-   * too long would outlive the recovery wait (repair F18), one that is over already would only block (F11).
-   * The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
-   * before the clocks stepped back together.
+   * A token is at most the ballot number, which the common checks bound by the clock. A lease that is too
+   * long would outlive the recovery wait (repair F18); one that is already over would only block (F11). The
+   * bound uses the plain wall clock: `hi` may have run far ahead, and would admit a lease computed before the
+   * clocks stepped back together.
    */
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    // A tenure is named by the ballot that began it. A request with a later number would push all later ones
-    // behind itself.
+    // A tenure is named by the ballot that began it. A later number would push all later tenures behind it.
     if (request.token > request.number) return false;
     if (request.duration > ttlMaxMs) return false;
     if (request.until > now.wall + maxClockSkewMs + ttlMaxMs) return false;
@@ -395,7 +399,7 @@ export class Acceptor {
     this.quotas?.keep(entry, owner, this.#entries.nameBytes(resource));
   }
 
-  /** The entry is kept from when it is put into the table. */
+  /** Prepares a new entry. It is stored when it is put into the table. */
   #create(request: Message): Entry {
     const entry = clearEntry(this.#entry);
     entry.promisedNumber = this.#floor;
@@ -404,7 +408,7 @@ export class Acceptor {
   }
 
   /**
-   * Forgets resources that have been idle long enough, at most `limit` looked at in one call. Forgetting a
+   * Forgets resources that have been idle long enough, examining at most `limit` in one call. Forgetting a
    * promise is a crash in disguise, so the floor rises to it (repair F20, section 3.8).
    */
   discardIdle(now: Reading, limit: number): void {

@@ -45,7 +45,7 @@ test("a fresh number is not that of the upper bound, which may have run ahead", 
   );
 });
 
-test("a number seen elsewhere is surpassed, so that a slow clock does not lose for ever", () => {
+test("the next number exceeds those seen elsewhere, so that a slow clock does not lose for ever", () => {
   const source = new BallotSource();
   source.learn(ballot(9) + 3, at(0), skewMs);
   expect(source.next(at(0))).toBe(ballot(9) + 4);

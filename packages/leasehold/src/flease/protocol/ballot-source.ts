@@ -2,10 +2,10 @@ import { numberAt } from "./ballot.js";
 import type { Reading } from "./clock.js";
 
 /**
- * The source of one proposer's ballot numbers (3.3): a hybrid logical clock on the plain wall clock. Strictly
- * increasing in one incarnation (MUST, repair F19), and above what others were seen to use, so that a slow
- * clock does not lose for ever. Never from the upper bound: a runaway steady clock must not lift it over an
- * acceptor's floor.
+ * The source of one proposer's ballot numbers (3.3): a hybrid logical clock on the plain wall clock. Numbers
+ * strictly increase within one incarnation (MUST, repair F19), and exceed those seen from others, so that a
+ * slow clock does not lose forever. The upper bound of the clock is never used: a runaway steady clock must
+ * not lift ballots over an acceptor's floor.
  */
 export class BallotSource {
   #last = 0;
@@ -17,7 +17,7 @@ export class BallotSource {
     return this.#last;
   }
 
-  /** A number learnt from a refusal. It is ignored if the own clock, give or take ε, has not reached it. */
+  /** Takes in a number learnt from a refusal. Ignored if it is more than ε ahead of this clock. */
   learn(number: number, now: Reading, skewMs: number): void {
     if (number > this.#seen && number <= numberAt(now.wall + skewMs)) this.#seen = number;
   }

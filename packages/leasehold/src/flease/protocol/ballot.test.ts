@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ballotsPerMs, numberAt, ownerName, supersedes, timeOf } from "./ballot.js";
 
 const skewMs = 3;
-/** Numbers some milliseconds apart, among few owners, so that equals and neighbours occur. */
+/** Numbers a few milliseconds apart, among few owners, so that equal and adjacent ones occur. */
 const ballot = fc.record({
   number: fc.nat(12).map((ms) => ms * ballotsPerMs),
   owner: fc.constantFrom("p", "q", "s"),
@@ -26,7 +26,7 @@ test("the order of ballots is transitive", () => {
 });
 
 test("an order in which ballots within ε are equal is not transitive (F3)", () => {
-  /** The order as published: times within ε count as equal, and the names decide. */
+  /** The order as published: times within ε count as equal, and names break the tie. */
   const asPublished: typeof passes = (a, b) =>
     Math.abs(a.number - b.number) <= skewMs * ballotsPerMs ? a.owner >= b.owner : a.number > b.number;
   expect(fc.check(transitiveIn(asPublished), { numRuns: 5_000, seed: 1 }).failed).toBe(true);
@@ -54,7 +54,7 @@ test("numbers stay exact until 2089", () => {
   expect(numberAt(Date.UTC(2020, 0, 1))).toBe(0);
 });
 
-test("a number knows its millisecond, and grows with it", () => {
+test("a number encodes its millisecond, and grows with it", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2088, 0, 1) }),

@@ -5,13 +5,13 @@ const thirty = Array.from({ length: 30 }, (_, index) => `m${String(index).padSta
 const resources = Array.from({ length: 60_000 }, (_, index) => `orders/${index}`);
 
 describe("the cell of a resource", () => {
-  test("is everybody when the cluster is no larger than a cell", () => {
+  test("is all members when the cluster is no larger than a cell", () => {
     const cells = new Cells(["a", "b", "c"], 5);
     expect(cells.of("x")).toEqual({ members: [0, 1, 2], majority: 2 });
     expect(cells.of("x")).toBe(cells.of("y"));
   });
 
-  test("is found among a thousand members, and remembered no longer than there is room for", () => {
+  test("is found among a thousand members, in a bounded cache", () => {
     const ids = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
     const cells = new Cells(ids, 3);
     const first = cells.of("orders/0");
@@ -27,7 +27,7 @@ describe("the cell of a resource", () => {
   test("is the same wherever it is computed, and never changes silently", () => {
     const cell = (resource: string) =>
       new Cells(thirty, 3).of(resource).members.map((index) => thirty[index]);
-    // Golden: a change of these is a change of the cell function, and needs a new version of it.
+    // Golden values: a change means that the cell function has changed, and needs a new version.
     expect(cell("orders/1")).toMatchInlineSnapshot(`
       [
         "m06",
@@ -68,7 +68,8 @@ describe("the cell of a resource", () => {
         return members.filter((member) => !lost.includes(member)).length < majority;
       }).length / resources.length;
     expect(stopped([7])).toBe(0);
-    // 3 lost of 30, cells of 3: (3·27 + 1) of 4060 cells have lost two or three of their members.
+    // With 3 of 30 members lost and cells of 3, (3·27 + 1) of 4060 cells have lost two or three of their
+    // members.
     expect(stopped([3, 14, 25])).toBeCloseTo(82 / 4060, 2);
   });
 

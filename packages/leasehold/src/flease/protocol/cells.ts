@@ -3,15 +3,15 @@ import { cellOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 
 /**
- * Version of the function below. It is part of the configuration's hash: two that map differently refuse each
- * other.
+ * Version of the function below. It is part of the configuration's hash: members with different versions
+ * refuse each other.
  */
 export const cellFunctionVersion = 1;
 
 /** The default cell: all members up to this many, else this many of them. */
 export const cellSizeDefaultMax = 5;
 
-/** Where to find the cell of a resource. */
+/** Coordinates of a resource's cell. */
 export interface CellMap {
   of(resource: string): Cell;
 }
@@ -19,30 +19,30 @@ export interface CellMap {
 /** Maximum number of cached cells; with many members, nearly every resource has a cell of its own. */
 const cellsKeptMax = 10_000;
 
-/** Cells by their members: from member to member, in their order. */
+/** Cells in a trie: keyed from member to member, in their order. */
 class CellTree {
   readonly further = new Map<number, CellTree>();
   cell: Cell | undefined;
 }
 
 /**
- * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is
- * chosen by rendezvous hashing: every member gets a score from the resource's name and its own id, and the
- * highest ones are the cell. So all machines compute the same cell, resources spread evenly, and the removal
- * of a member moves only its own share.
+ * Which members coordinate which resource. If there are more members than a cell takes, the cell of a
+ * resource is chosen by rendezvous hashing: each member gets a score from the resource's name and its own id,
+ * and the highest scores form the cell. So all machines compute the same cell, resources spread evenly, and
+ * removing a member moves only its own share.
  */
 export class Cells implements CellMap {
   readonly #indices: readonly number[];
   readonly #memberHashes: readonly number[];
   readonly #everybody: Cell;
-  /** The best so far, by falling score: their positions among the members, and their scores. */
+  /** The best so far, by descending score: their positions among the members, and their scores. */
   readonly #best: Int32Array;
   readonly #bestScores: Float64Array;
-  /** One object for each distinct set of members. */
+  /** Holds one object for each distinct set of members. */
   #known = new CellTree();
   #knownCount = 0;
 
-  /** @param indices of these members among all that are known */
+  /** @param indices of these members among all known members */
   constructor(
     members: readonly string[],
     cellSize: number,
@@ -72,7 +72,7 @@ export class Cells implements CellMap {
     return cellOf(Array.from(this.#best, (position) => this.#indices[position]!));
   }
 
-  /** The members with the highest scores, in their own order; of equal scores the first id counts. */
+  /** The members with the highest scores, in their own order. Ties go to the lower id. */
   #choose(resourceHash: number): void {
     const [best, scores] = [this.#best, this.#bestScores];
     const last = best.length - 1;

@@ -7,7 +7,7 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 const read = (clock: FleaseClock, mono: number, wall: number) => clock.read(mono, wall, emptyReading());
 const disagree = (clock: FleaseClock, mono: number, wall: number) => read(clock, mono, wall).clocksDisagree;
 
-/** Steps of the steady clock, and where the wall clock shows up relative to it. */
+/** Steps of the steady clock, and the wall clock's offset from it. */
 const history = fc.array(fc.tuple(fc.nat(5_000), fc.integer({ min: -500, max: 500 })), { maxLength: 40 });
 
 /** I13: whatever the two clocks do, lo ≤ M ≤ hi, and hi never moves back. */
@@ -18,7 +18,7 @@ function boundsHold(steps: readonly (readonly [number, number])[]): boolean {
   for (const [stepMs, aheadMs] of steps) {
     mono += stepMs;
     const now = read(clock, mono, mono + 49_000 + aheadMs);
-    const carried = mono + 49_000; // Without slewing M is the first anchor carried on.
+    const carried = mono + 49_000; // Without slewing M is extrapolated from the first anchor.
     if (now.lo > carried || now.lo > now.wall || now.hi < carried || now.hi < now.wall || now.hi < hi)
       return false;
     hi = now.hi;
@@ -64,7 +64,7 @@ test("with wall clocks within ε, no lower bound is more than ε above another's
       ];
       let [wall, firstMono, secondMono] = [5_000, 0, 0];
       for (const [stepMs, firstStep, secondStep, firstAhead, secondAhead] of steps) {
-        // Steady clocks run wild; the walls stay within ε of each other.
+        // Steady clocks run wild; wall clocks stay within ε of each other.
         [wall, firstMono, secondMono] = [wall + stepMs, firstMono + firstStep, secondMono + secondStep];
         const left = read(first, firstMono, wall + firstAhead);
         const right = read(second, secondMono, wall + secondAhead);
@@ -94,7 +94,7 @@ test("a glitch is no disagreement, nor is being ε/2 apart", () => {
   }
 });
 
-test("more than ε apart at a single reading is a disagreement, either way, seen by a look as well, until a restart", () => {
+test("more than ε apart at a single reading, in either direction, is a disagreement until a restart, and observers see it too", () => {
   for (const aheadMs of [101, -101, 3_600_000, -3_600_000]) {
     const clock = new FleaseClock(0, 10_000, 100, 0.001);
     expect(disagree(clock, 1_000, 11_000)).toBe(false);
@@ -102,21 +102,21 @@ test("more than ε apart at a single reading is a disagreement, either way, seen
     expect(disagree(clock, 1_100, 11_100)).toBe(false);
     expect(disagree(clock, 1_200, 11_200 + aheadMs)).toBe(true);
     expect(clock.disagreedByMs).toBeCloseTo(Math.abs(aheadMs), 0);
-    // Clocks that come back have not agreed meanwhile.
+    // Two clocks that meet again have still disagreed in between.
     expect(disagree(clock, 1_300, 11_300)).toBe(true);
     clock.restart(1_400, 11_400);
     expect(disagree(clock, 1_500, 11_500)).toBe(false);
   }
 });
 
-test("a suspended machine finds out when it wakes, whatever its wall clock shows, unless that stands where the steady one does", () => {
+test("a suspended machine finds out when it wakes, whatever its wall clock shows, unless that agrees with the steady one", () => {
   const suspended = () => {
     const clock = new FleaseClock(0, 10_000, 100, 0.001);
     read(clock, 1_000, 11_000);
     return clock;
   };
-  // 20 s of sleep, the steady clock stood still: right, 8 s slow, all walls back by more than that, and by
-  // just as much.
+  // 20 s of sleep during which the steady clock stood still. Then the wall clock is right, 8 s slow, set back
+  // by more than the sleep, and set back by exactly as much.
   for (const wall of [31_000, 23_000, 5_000]) expect(disagree(suspended(), 1_000, wall)).toBe(true);
   expect(disagree(suspended(), 1_000, 11_050)).toBe(false);
   withFaults({ onlyStepBackEndsHoldsAtOnce: true }, () =>
@@ -130,7 +130,7 @@ test("a suspended machine finds out when it wakes, whatever its wall clock shows
 
 test("clocks that moved apart disagree, even if no reading was taken for long and the anchor could have followed", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0.1);
-  // A day without a look; 0.05 % of it would be 43 s.
+  // A day without a reading; 0.05 % of it would be 43 s.
   expect(disagree(clock, 86_400_000, 86_410_101)).toBe(true);
 });
 
@@ -143,7 +143,7 @@ test("a clock that peers contradict reports disagreement until a restart", () =>
 });
 
 test("an upper bound left behind by clocks that stepped back together is a disagreement too", () => {
-  // The wall clock went ahead a little: the node's own leases would seem to have ended for that long.
+  // The wall clock jumped ahead a little: the node's own leases would seem to have ended for that long.
   const clock = new FleaseClock(0, 10_000, 100, 0);
   read(clock, 0, 10_070);
   expect(disagree(clock, 10, 10_010)).toBe(false);
@@ -177,9 +177,9 @@ test("small corrections of the wall clock are followed, slowly, however wrong th
 });
 
 /**
- * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two
- * looks at its clocks, which agree.
- * @returns whether some reading reported that they disagree
+ * Interrupts a process for up to a tenth of a second at any point, also between its readings of two clocks
+ * that agree.
+ * @returns whether some reading reported a disagreement
  */
 function interruptedAtRandom(pausesMs: readonly number[]): boolean {
   let trueMs = 0;
@@ -203,7 +203,7 @@ const pauses = fc.array(
   { minLength: 30, maxLength: 300 },
 );
 
-test("a process that is interrupted between two looks at its clocks does not take them to disagree", () => {
+test("a process interrupted between reading its two clocks does not report that they disagree", () => {
   fc.assert(
     fc.property(pauses, (pausesMs) => {
       expect(interruptedAtRandom(pausesMs)).toBe(false);

@@ -53,14 +53,14 @@ test("what remains is positive exactly as long as the hold is valid", () => {
 test("no instant at which a holder is valid and another finds its lease over, with clocks within ε", () => {
   fc.assert(
     fc.property(fc.integer({ min: 480, max: 520 }), fc.integer({ min: -10, max: 10 }), (ms, aheadMs) => {
-      // The steady clocks stand still: the wall test has to do it alone.
+      // The steady clocks stand still: the wall clock's test has to suffice.
       const both = () =>
         holdIsValid(until, until, at(ms, { mono: 0 })) &&
         leaseIsOver(until, baseMs, at(ms + aheadMs, { mono: 0 }), settings);
       expect(both()).toBe(false);
     }),
   );
-  // One tick less, and there is such an instant (P6).
+  // With one tick less there is an instant of overlap (P6).
   withFaults({ safetyPeriodOneTickShort: true }, () => {
     expect(holdIsValid(until, until, at(499))).toBe(true);
     expect(leaseIsOver(until, baseMs, at(509), settings)).toBe(true);

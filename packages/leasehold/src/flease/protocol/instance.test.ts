@@ -12,7 +12,7 @@ const numbers = (one: number) => ({
   holdNumber: 3 * one,
 });
 
-test("an instance is found by its handle and by its resource, until it is given back", () => {
+test("an instance is found by its handle and by its resource until it is released", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
   expect([table.at(instance.index), table.of("r"), table.size]).toEqual([instance, instance, 1]);
@@ -20,7 +20,7 @@ test("an instance is found by its handle and by its resource, until it is given 
   expect([table.of("r"), table.size]).toEqual([undefined, 0]);
 });
 
-test("the handle of an instance that was given back is used again, by another instance", () => {
+test("the handle of a released instance is reused by another", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
   table.give(instance);
@@ -30,7 +30,7 @@ test("the handle of an instance that was given back is used again, by another in
   expect([next.index, next.resource, next.holding]).toEqual([instance.index, "s", false]);
 });
 
-test("an instance that was given back neither reads nor writes the numbers of the next one with its handle", () => {
+test("a released instance neither reads nor writes the numbers of the next one with its handle", () => {
   const table = new InstanceTable();
   const former = table.take("r", cell);
   Object.assign(former, { holding: true, ...numbers(1) });
@@ -45,7 +45,7 @@ test("an instance that was given back neither reads nor writes the numbers of th
   expect(next).toMatchObject(numbers(2));
 });
 
-test("each instance has numbers of its own, also when all before it were given back, and in a clone", () => {
+test("each instance has its own numbers, even after all earlier ones were released, and in a clone", () => {
   const table = new InstanceTable();
   for (let round = 0; round < 2; round += 1) {
     const all = Array.from({ length: 10_000 }, (_, at) => table.take(`r${at}`, cell));
@@ -94,12 +94,12 @@ test("an operation between two ballots awaits nothing", () => {
   expect(instance.awaits(0, 0)).toBe(false);
 });
 
-test("nothing can be written where no operation is", () => {
+test("nothing can be written to an instance without an operation", () => {
   const { operation } = new Instance(0, "r", cell);
   expect(() => (operation.number = 1)).toThrow(TypeError);
 });
 
-test("handles are those of living instances, whatever is taken and given, retired and cloned", () => {
+test("handles in use are those of live instances, whatever is allocated, released, retired and cloned", () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.record({ take: fc.constant(true), which: fc.nat(9) }) },
     { weight: 5, arbitrary: fc.record({ take: fc.constant(false), which: fc.nat(9) }) },
@@ -150,7 +150,7 @@ test("a clone of a table has instances of its own", () => {
   expect(table.of("r")).toBe(instance);
 });
 
-/** Fields that say where it is in the heap or table, or are hashed with something else. */
+/** Fields that hold its place in the heap or table, or that are hashed with something else. */
 const uncounted = new Set(["index", "cell", "operation", "pastBallots"]);
 const uncountedOfOperations = new Set(["instance", "heapIndex", "dueMs"]);
 

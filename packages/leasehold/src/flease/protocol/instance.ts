@@ -10,7 +10,7 @@ export type OperationKind = (typeof OperationKind)[keyof typeof OperationKind];
 export const Phase = { idle: 0, backoff: 1, fast: 2, reading: 3, writing: 4 } as const;
 export type Phase = (typeof Phase)[keyof typeof Phase];
 
-/** A ballot in which a tenure has written before its present one, so that the release can name it. */
+/** A ballot in which a tenure wrote before its present one, kept so that the release can name it. */
 export interface PastBallot {
   readonly number: number;
   readonly sequence: number;
@@ -18,55 +18,54 @@ export interface PastBallot {
 }
 
 /**
- * An acquisition or a renewal in progress: the proposer's data of it. The instance outlives it. Flat and
- * reused.
+ * The proposer's data for an acquisition or a renewal in progress. The instance outlives it. Flat and reused.
  */
 export class Operation implements DeadlineItem {
-  /** The instance of the operation, since `begin`. */
+  /** The instance of the operation, set by `begin`. */
   instance!: Instance;
   kind: OperationKind = OperationKind.none;
   phase: Phase = Phase.idle;
-  /** D, in ms. */
+  /** The requested lease time D, ms. */
   ttl = 0;
-  /** Its time-out, on the steady clock. */
+  /** Its deadline, on the steady clock. */
   giveUpAt = 0;
-  /** The caller will wait if it is refused. */
+  /** The caller will wait if refused. */
   waiting = false;
-  /** How many wait before it, by the acceptors that refused it. */
+  /** How many waiters are ahead of it, according to the acceptors that refused it. */
   ahead = 0;
   /** Failed tries so far. */
   tries = 0;
   /** The last refusal. */
   lastRefusal: Refusal = Refusal.none;
-  /** The node for which a full acceptor keeps the most. */
+  /** The node with the most entries at an acceptor that was full. */
   fullBy = "";
   /** Whether some attempt got answers from a majority, so that a failure is not `NO_QUORUM`. */
   heardMajority = false;
 
-  /** The ballot (N, s) of the phase under way. */
+  /** The ballot (N, s) of the current phase. */
   number = 0;
   sequence = 0;
-  /** Acceptors that acknowledged the phase, and those that refused it, as bits by position in the cell. */
+  /**
+   * Acceptors that acknowledged the phase, and those that refused it, as bit masks by position in the cell.
+   */
   acks = 0;
   nacks = 0;
   /** When the phase began, on the steady clock. */
   sentMono = 0;
-  /** The lease that the write in progress requests: its end on the wall clock, and its length, ms. */
+  /** The lease requested by the write in progress: its end on the wall clock, and its length, ms. */
   until = 0;
   duration = 0;
 
-  /**
-   * The unfinished lease of another that was seen, the longest one, and how many refusals named its owner.
-   */
+  /** The longest unfinished lease of another owner that was seen, and how many refusals named that owner. */
   blockedUntil = 0;
   blockedBy = "";
   blockedVotes = 0;
 
-  /** When its phase or its pause is over, on the steady clock. */
+  /** When its phase or its pause ends, on the steady clock. */
   dueMs = 0;
   heapIndex = -1;
 
-  /** Starts again, as an operation of this instance. */
+  /** Resets it to an operation of this instance. */
   begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): void {
     this.instance = instance;
     this.kind = kind;
@@ -100,36 +99,36 @@ export class Operation implements DeadlineItem {
 const noPast: readonly PastBallot[] = [];
 
 /**
- * Numbers of holds, in arrays beside their instances. As a field, a fraction or a large number is an object
- * of its own, and the garbage collector would move three of these for each lease.
+ * The numbers of holds, in arrays outside their instances. As a field, a fraction or a large number is an
+ * object of its own, and the garbage collector would move three of these for each lease.
  */
 export type HoldNumbers = Float64Array;
 
-/** Of one instance: its hold's end on both clocks, and its ballot. */
+/** For each instance: its hold's end on both clocks, and its ballot. */
 const numbersEach = 3;
 const [endWall, endMono, ballot] = [0, 1, 2];
 
-/** Instances whose numbers share an array: some 12 KB, so that a small table takes little. */
+/** Instances whose numbers share an array. It takes about 12 KB, so that a small table stays small. */
 const instancesPerPage = 512;
 
-/** Pages of an empty table that are kept. */
+/** Empty pages kept for reuse. */
 const pagesKept = 8;
 
-/** Where the numbers of an instance begin in its page. */
+/** The offset of an instance's numbers in its page. */
 const placeOf = (index: number): number => (index % instancesPerPage) * numbersEach;
 
 const newPage = (): HoldNumbers => new Float64Array(instancesPerPage * numbersEach);
 
-/** The place of all released instances: their former place may belong to another by now. */
+/** The place of all released instances: their former place may belong to another instance by now. */
 const nobodysPage = newPage();
 
-/** The flags of an instance, as bits: each would take eight bytes as a field of its own. */
+/** The flags of an instance, as a bit mask: each would take eight bytes as a field of its own. */
 const Flag = { holding: 1, renewable: 2, barred: 4 } as const;
 
 /**
- * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
- * most one operation and at most one hold. (The acceptor's side is its `Entry`.) There may be hundreds of
- * thousands of held ones, and few have an operation, so data that only an operation needs is there.
+ * The proposer's side of one resource's instance of the protocol, in the sense of an instance of Paxos. It
+ * has at most one operation and at most one hold. (The acceptor's side is its `Entry`.) Hundreds of thousands
+ * may be held at once and few have an operation, so data that only an operation needs is in `Operation`.
  */
 export class Instance {
   readonly index: number;
@@ -140,14 +139,14 @@ export class Instance {
 
   /** The tenure's token. */
   tokenNumber = 0;
-  /** The last sequence number that was written in the ballot of the hold. */
+  /** The last sequence number written in the hold's ballot. */
   holdSequence = 0;
-  /** Earlier ballots of this tenure whose leases may still live. */
+  /** Earlier ballots of this tenure whose leases may not have run out. */
   pastBallots: readonly PastBallot[] = noPast;
   #flags = 0;
   #page: HoldNumbers;
 
-  /** @param page has the place of this index, which is nobody else's until `leave` */
+  /** @param page has a place at this index that is reserved for this instance until `leave` */
   constructor(index: number, resource: string, cell: Cell, page: HoldNumbers = newPage()) {
     this.index = index;
     this.resource = resource;
@@ -159,7 +158,7 @@ export class Instance {
 
   // The first private method or getter in this class would add a field to each instance.
 
-  /** The hold, as reported to the program, until it ends on the wall or on the steady clock. */
+  /** Whether there is a hold, as reported to the program, that neither clock has ended. */
   get holding(): boolean {
     return (this.#flags & Flag.holding) !== 0;
   }
@@ -177,7 +176,7 @@ export class Instance {
     this.#flags = withFlag(this.#flags, Flag.renewable, may);
   }
 
-  /** An acceptor has refused the owner because its lease was broken. */
+  /** An acceptor refused the owner because its lease was broken. */
   get barred(): boolean {
     return (this.#flags & Flag.barred) !== 0;
   }
@@ -211,15 +210,15 @@ export class Instance {
     this.#page[placeOf(this.index) + ballot] = number;
   }
 
-  /** The instance was released: from now on it neither reads nor writes its place. */
+  /** Releases the instance: from now on it neither reads nor writes its place. */
   leave(): void {
     this.holding = false;
     this.#page = nobodysPage;
   }
 
   /**
-   * Whether replies to this write in this ballot count: the operation's, or without an operation the hold's,
-   * for which a late refusal may still matter. The number 0 is no ballot's.
+   * Whether replies to this write in this ballot count: that of the operation, or without an operation that
+   * of the hold, for which a late refusal may still matter. Number 0 belongs to no ballot.
    */
   awaits(number: number, sequence: number): boolean {
     const { operation } = this;
@@ -229,15 +228,15 @@ export class Instance {
   }
 
   /**
-   * Nothing of the tenure is going to be released: it ended before its time, so its program may still be at
-   * work and relies on the guard of the acceptors, which runs out by itself.
+   * No ballot of the tenure will be released. The tenure ended early, so its program may still be at work,
+   * relying on the acceptors' guard until that runs out.
    */
   letRunOut(): void {
     this.holdNumber = 0;
     this.pastBallots = noPast;
   }
 
-  /** Of a tenure: whether `letRunOut` was called. */
+  /** Whether `letRunOut` was called for the tenure. */
   get runsOut(): boolean {
     return this.holdNumber === 0;
   }
@@ -267,16 +266,13 @@ function withFlag(flags: number, flag: number, on: boolean): number {
   return on ? flags | flag : flags & ~flag;
 }
 
-/** Shared by all instances without an operation. Nothing may be written into it. */
+/** Shared by all instances without an operation. It must not be written to. */
 const idle: Operation = Object.freeze(new Operation());
 
-/**
- * Operations that are over are kept for reuse up to this many; beyond, garbage is cheaper than memory that
- * nobody uses.
- */
+/** Finished operations kept for reuse, at most. Beyond that, garbage is cheaper than idle memory. */
 const freeOperationsMax = 4_096;
 
-/** Makes the instance of a resource that is wanted now: for callers who keep more of it. */
+/** Makes the instance of a resource: for callers that keep more data in it. */
 export type InstanceMaker<Made extends Instance = Instance> = (
   index: number,
   resource: string,
@@ -287,13 +283,13 @@ export type InstanceMaker<Made extends Instance = Instance> = (
 const plainInstance: InstanceMaker = (index, resource, cell, page) =>
   new Instance(index, resource, cell, page);
 
-/** The instances of one proposer: by handle, as replies name them, and by resource. */
+/** The instances of one proposer: by handle, which replies carry, and by resource. */
 export class InstanceTable {
   make: InstanceMaker = plainInstance;
   #instances: (Instance | undefined)[] = [];
-  /** By index, `instancesPerPage` in each. */
+  /** By index, `instancesPerPage` in each page. */
   readonly #pages: HoldNumbers[] = [];
-  /** Handles that can be used again. */
+  /** Handles free for reuse. */
   #freeIndices: number[] = [];
   readonly #freeOperations: Operation[] = [];
   readonly #byResource = new Map<string, Instance>();
@@ -316,7 +312,7 @@ export class InstanceTable {
     return this.#byResource.values();
   }
 
-  /** Hands out an instance for a resource that has none. */
+  /** Allocates an instance for a resource that has none. */
   take(resource: string, cell: Cell): Instance {
     const index = this.#freeIndices.pop() ?? this.#instances.length;
     const instance = this.make(index, resource, cell, this.#pageOf(index));
@@ -329,7 +325,7 @@ export class InstanceTable {
     return (this.#pages[Math.floor(index / instancesPerPage)] ??= newPage());
   }
 
-  /** Begins an operation of an instance that has none. */
+  /** Begins an operation for an instance that has none. */
   begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): Operation {
     const operation = this.#freeOperations.pop() ?? new Operation();
     operation.begin(instance, kind, ttl, giveUpAt);
@@ -346,8 +342,8 @@ export class InstanceTable {
   }
 
   /**
-   * Returns an instance without operation and hold. Late replies match no instance, or no ballot of the next
-   * one.
+   * Frees an instance without operation and hold. Late replies match no instance, or no ballot of the
+   * handle's next one.
    */
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
@@ -357,7 +353,7 @@ export class InstanceTable {
     if (this.size === 0 && this.#pages.length > pagesKept) this.#pages.length = 0;
   }
 
-  /** From now on no former handle is reused: late replies to those must match nothing. */
+  /** Makes all handles so far unusable, as late replies to them must match nothing. */
   retire(): void {
     this.#freeIndices = [];
     this.#retiredBelow = this.#instances.length;

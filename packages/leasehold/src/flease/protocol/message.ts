@@ -2,11 +2,11 @@
  * Messages between proposers and acceptors (section 3.4 of `docs/internals/flease-rounds.md`).
  *
  * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read
- * it, so that the hot path allocates nothing. A message that is kept beyond the call that handed it over must
- * be copied (`copyMessage`).
+ * it, so that the hot path allocates nothing. To keep a message beyond the call that passed it, copy it
+ * (`copyMessage`).
  */
 
-/** In comments and pages READ, WRITE, ACQ, REL and so on: the names of section 3.4. */
+/** Comments and pages call these by their names in section 3.4: READ, WRITE, ACQ, REL and so on. */
 export const Kind = {
   /** Requests of a proposer. */
   read: 1,
@@ -19,10 +19,10 @@ export const Kind = {
   ack: 7,
   nack: 8,
   state: 9,
-  /** Between acceptors and waiters, outside the protocol: losing or forging one costs time, never safety. */
-  /** An acceptor to the first who waits: the resource was released. */
+  /** Between acceptors and waiters, outside the protocol: a lost or forged one costs time, never safety. */
+  /** From an acceptor to the first waiter: the resource was released. */
   hint: 10,
-  /** The answer of a participant that no longer waits: notify the next. */
+  /** From a participant that no longer waits: notify the next waiter. */
   pass: 11,
 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -44,7 +44,7 @@ export const Refusal = {
   full: 6,
   /** The requester's lease was broken: it is refused this resource from now on (3.13). */
   barred: 7,
-  /** The acceptor has more to do than it can, and does first what others hold. */
+  /** The acceptor is overloaded, and serves requests for held leases first. */
   busy: 8,
 } as const;
 export type Refusal = (typeof Refusal)[keyof typeof Refusal];
@@ -62,13 +62,13 @@ export type LeaseState = (typeof LeaseState)[keyof typeof LeaseState];
 
 export class Message {
   kind: Kind = Kind.read;
-  /** Number of the membership view that the sender is in. */
+  /** Stamp of the membership view that the sender is in. */
   view = 0;
   /** The proposer's handle for its instance, echoed by the acceptor. Unsigned 32 bits. */
   instance = 0;
-  /** Requests; empty in replies, which are matched by `instance`. */
+  /** Requests only. Empty in replies, which are matched by `instance`. */
   resource = "";
-  /** Requests: owner of the ballot, which is the sender. Empty in replies: those go to the owner alone. */
+  /** Requests: owner of the ballot, which is the sender. Empty in replies, which go to the owner only. */
   owner = "";
   /** Ballot number N. */
   number = 0;
@@ -80,26 +80,23 @@ export class Message {
    */
   waiting = false;
   /**
-   * read, write: this participant holds the lease and renews it, so its link sends that before the rest. It
-   * is not sent: an acceptor uses its own.
+   * read, write: this participant holds the lease and renews it, so its link sends the message first. Not
+   * transmitted: an acceptor judges by its own entry.
    */
   renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */
   until = 0;
   /** write, acquire: the lease's length D, in ms. */
   duration = 0;
-  /**
-   * write: the tenure's fencing token, for those who ask who holds the resource; an acquire's token is its
-   * number.
-   */
+  /** write: the tenure's fencing token, for queries; an acquire's token is its number. */
   token = 0;
   /** nack: why. */
   refusal: Refusal = Refusal.none;
-  /** nack, when too much is kept already: the name for which the most is kept. */
+  /** nack, when the acceptor is full: the name with the most entries. */
   fullBy = "";
   /**
-   * nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is
-   * full.
+   * nack, when the lease is held and the proposer waits: how many waiters are ahead of it; `notListed` if the
+   * list is full.
    */
   ahead = 0;
   /** nack, state: the number the acceptor has promised. */
@@ -115,10 +112,13 @@ export class Message {
   leaseToken = 0;
 }
 
-/** `ahead` of one who waits and is not on the acceptor's list. */
+/** The value of `ahead` for a waiter that is not on the acceptor's list. */
 export const notListed = 0xffff;
 
-/** Handled by a member: by its acceptor, or a PASS by its list of waiters. Only members are sent these. */
+/**
+ * Messages that only members are sent: an acceptor handles them, except PASS, which goes to its list of
+ * waiters.
+ */
 export function isRequest(kind: Kind): boolean {
   return kind <= Kind.query || kind === Kind.pass;
 }

@@ -7,34 +7,34 @@ import { OperationKind } from "./instance.js";
 import type { Operation } from "./instance.js";
 import type { StateHash } from "./state-hash.js";
 
-/** First guess of a round trip, until one has been measured. */
+/** The initial estimate of a round trip, until one has been measured. */
 const roundTripGuessMs = 5;
 
-/** A new round trip weighs this much in the smoothed one. */
+/** The weight of a new round trip in the smoothed one. */
 const roundTripWeight = 1 / 8;
 
 /** The first waiter tries within this many round trips of the lease's end. */
 const firstTryRoundTrips = 4;
 
 /**
- * Acceptors notify the others, even of a lease that ran out. They look for themselves only in case every
- * notification was lost: this share of the longest lease later for each waiter before them, at most this many
- * times. A thousand who wait then cost hardly more than ten.
+ * Acceptors notify the other waiters, even of a lease that ran out. A waiter polls only in case every
+ * notification was lost. Each waiter ahead delays its poll by this share of the longest lease, at most this
+ * many times. So a thousand waiters cost hardly more than ten.
  */
 const spacing = 1 / 4;
 const spacingsMax = 64;
 
-/** Waiters that are on no list spread over this part of the longest lease. */
+/** Waiters on no list spread their tries over this part of the longest lease. */
 const unlistedSpread = 1 / 2;
 
-/** How long the phase that begins now may wait for its answers. */
+/** How long the phase that begins now may wait for its answers, ms. */
 export function phaseTimeoutMs(operation: Operation, now: Reading, settings: FleaseSettings): number {
   const leftMs = Math.max(0, operation.giveUpAt - now.mono);
   const isPatient = operation.kind === OperationKind.renew;
   return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
 }
 
-/** The time of the next attempt: random, in proportion to the round trips seen so far. */
+/** The time of the next attempt: random, scaled by the round trips measured so far. */
 export class Pacing {
   readonly #random: Xorshift;
   #roundTripMs = roundTripGuessMs;
@@ -43,7 +43,7 @@ export class Pacing {
     this.#random = new Xorshift(seed);
   }
 
-  /** How long a request and its answers take at present. */
+  /** The present estimate of a request's round trip. */
   get roundTripMs(): number {
     return this.#roundTripMs;
   }
@@ -58,12 +58,12 @@ export class Pacing {
   }
 
   /**
-   * After a refusal because another holds: when its lease is over and all who wait before us have had their
-   * try.
+   * After a refusal because of another holder: when its lease is over and all waiters ahead of us have had
+   * their chance.
    */
   retryInMs(operation: Operation, now: Reading, settings: FleaseSettings): number {
-    // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward
-    // again.
+    // No lease is longer than this, but one may seem longer after clocks have stepped back, and these may
+    // step forward again.
     const longestMs = settings.ttlMaxMs + 2 * settings.maxClockSkewMs;
     const leftMs = operation.blockedUntil + settings.maxClockSkewMs - now.lo;
     const untilOverMs = Math.min(longestMs, Math.max(0, leftMs));

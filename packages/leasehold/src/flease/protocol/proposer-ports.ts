@@ -12,20 +12,20 @@ export type AttemptFailure =
   | "clock-fault"
   | "barred";
 
-/** Why a tenure lapsed. `barred`: its lease was broken, so that it could not be renewed. */
+/** Why a tenure lapsed. `barred`: its lease was broken, so it could not be renewed. */
 export type Lapse = "expired" | "clock-fault" | "barred";
 
 /** Where a proposer's requests go. Encode or copy the message, which is reused, before returning. */
 export interface RequestSink {
-  /** Sends to a member, which is known by its index. */
+  /** Sends to a member, identified by its index. */
   send(to: number, message: Message): void;
-  /** False when no answer of that member can come, as it is not connected. */
+  /** False when that member cannot answer, because it is not connected. */
   reaches(to: number): boolean;
 }
 
 /**
- * Carries messages to members, which are known by their index, and to others that are connected. A member
- * that is not connected does not get what is sent to it.
+ * Carries messages to members, identified by index, and to other connected participants. What is sent to a
+ * member that is not connected is lost.
  */
 export interface Medium extends RequestSink {
   /**
@@ -37,29 +37,27 @@ export interface Medium extends RequestSink {
 /**
  * Callbacks for the ends of operations. They are called in the middle of a step and must not call the
  * proposer back.
- *
- * @typeParam Made what `instance` makes: callbacks get no other instances
+ * @typeParam Made the type that `instance` makes: callbacks get no other instances
  */
 export interface ProposerOutcomes<Made extends Instance = Instance> {
-  /** Makes the instances of operations from now on, which may carry more than the proposer needs. */
+  /** Makes the instances of operations, which may carry more data than the proposer needs. */
   readonly instance?: InstanceMaker<Made>;
   /** A tenure has begun; its token is `instance.tokenNumber`. */
   acquired(instance: Made): void;
   /**
-   * Another, `holder`, has the resource; trying before `retryInMs` is useless. The instance is no longer the
-   * caller's.
+   * Another participant, `holder`, has the resource; trying before `retryInMs` is useless. The instance no
+   * longer belongs to the caller.
    */
   refused(instance: Made, holder: string, retryInMs: number): void;
   /**
-   * The attempt has failed, and what it may have left behind was withdrawn. The instance is no longer the
-   * caller's.
-   *
+   * The attempt has failed, and any write it may have left was withdrawn. The instance no longer belongs to
+   * the caller.
    * @param fullBy the account with the most entries at an acceptor that was full
    */
   failed(instance: Made, why: AttemptFailure, fullBy: string): void;
-  /** A renewal has ended: the hold is now longer, or is as it was. */
+  /** A renewal has ended: the hold is either longer or unchanged. */
   renewed(instance: Made, longer: boolean): void;
-  /** The tenure has lapsed. The instance stays the caller's until it calls `release`. */
+  /** The tenure has lapsed. The instance belongs to the caller until it calls `release`. */
   lapsed(instance: Made, why: Lapse): void;
 }
 

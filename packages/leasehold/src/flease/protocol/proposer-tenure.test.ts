@@ -14,7 +14,9 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 import { Phase } from "./instance.js";
 import { StateHash } from "./state-hash.js";
 
-/** Holding, renewing, releasing and losing (sections 3.5 and 3.6). Leases are 500 ms unless told. */
+/**
+ * Holding, renewing, releasing and losing (sections 3.5 and 3.6). Leases are 500 ms unless stated otherwise.
+ */
 
 test("a tenure is held until its end on either clock, whichever comes first", () => {
   const held = (now: ReturnType<typeof at>) => {
@@ -27,7 +29,7 @@ test("a tenure is held until its end on either clock, whichever comes first", ()
   expect(held(at(400, { hi: 500 }))).toBe(false);
 });
 
-test("what remains of a tenure is the less of the two clocks, and 0 ends it for ever", () => {
+test("the remaining time of a tenure is the lesser of the two clocks', and 0 ends it for ever", () => {
   const bench = new ProposerBench();
   const instance = bench.hold(0);
   expect(bench.proposer.remainingMs(instance, at(100, { mono: 150 }))).toBe(350);
@@ -97,7 +99,7 @@ test.each([
   expect(bench.last).toMatchObject({ kind: Kind.write, number: ballot(200), sequence: 0, token: ballot(0) });
   bench.ack(0, 210);
   bench.ack(1, 210);
-  // The new ballot is decided: from here one round trip will do again.
+  // The new ballot is decided: from here on one round trip suffices again.
   bench.proposer.renew(instance, 500, at(300));
   expect(bench.last).toMatchObject({ kind: Kind.write, number: ballot(200), sequence: 1 });
   expect(instance.tokenNumber).toBe(ballot(0));
@@ -111,12 +113,12 @@ test("a promise below the tenure's ballot changes nothing", () => {
   expect(bench.kinds.at(-1)).toBe("write");
 });
 
-test("a renewal with too few acknowledgements goes on in two phases, while the hold runs", () => {
+test("a renewal with too few acknowledgements continues in two phases while the hold runs", () => {
   const bench = new ProposerBench();
   const instance = bench.hold(0);
   bench.proposer.renew(instance, 500, at(100));
   bench.ack(0, 110);
-  // A third of the 400 ms that were left is more than what a phase takes otherwise.
+  // A third of the remaining 400 ms is longer than a phase's usual timeout.
   bench.proposer.tick(at(233));
   expect(bench.kinds.at(-1)).toBe("write");
   bench.proposer.tick(at(234));
@@ -158,7 +160,7 @@ test("a renewal that fails twice leaves the hold as it was, and is not released 
   expect(bench.kinds).not.toContain("release");
   expect(instance.holdExpiresWallMs - baseMs).toBe(500);
   expect(bench.proposer.isHeld(instance, at(499))).toBe(true);
-  // The next one reads again.
+  // The next renewal begins with a READ.
   bench.proposer.renew(instance, 500, at(360));
   expect(bench.last).toMatchObject({ kind: Kind.read, number: ballot(360) });
   expect(withFaults({ abandonedRenewalReleased: true }, () => run().bench.kinds)).toContain("release");
@@ -193,7 +195,7 @@ test("a lapsed tenure is not reopened by late acknowledgements, and a renewal st
   expect(withFaults({ lateRenewalStartsTenure: true }, run).held).toBe(true);
 });
 
-test("what has lapsed cannot be renewed", () => {
+test("a lapsed tenure cannot be renewed", () => {
   const bench = new ProposerBench();
   const instance = bench.hold(0);
   bench.proposer.renew(instance, 500, at(600));
@@ -233,19 +235,19 @@ test("late acknowledgements after a release are ignored for ever (I12)", () => {
   for (const from of [0, 1, 2]) bench.ack(from, 111, request);
   expect(instance.holding).toBe(false);
   expect(bench.proposer.instances.size).toBe(0);
-  // Its REL goes past the renewal that is still on its way.
+  // Its REL overtakes the renewal still in flight.
   expect(bench.last).toMatchObject({ kind: Kind.release, number: ballot(0), sequence: 2 });
 });
 
 test("a release names each ballot of the tenure, replaced and abandoned ones too", () => {
   const bench = new ProposerBench();
   const instance = bench.hold(0, 1_000);
-  // Renewed in a second ballot ...
+  // Renewed in a second ballot …
   bench.proposer.renew(instance, 1_000, at(100));
   bench.proposer.tick(at(400));
   for (const from of [0, 1]) bench.promise(from, 405);
   for (const from of [0, 1]) bench.ack(from, 410);
-  // ... and a third one that was abandoned with its write on the way.
+  // … and a third one that was abandoned with its write in flight.
   bench.proposer.renew(instance, 1_000, at(420));
   bench.proposer.tick(at(750));
   for (const from of [0, 1]) bench.promise(from, 755);
@@ -357,7 +359,7 @@ test("a reply to the old owner finds nothing, even if the new one makes a ballot
   bench.proposer.acquire("t", 500, 1_000, true, at(0));
   bench.proposer.acquire("u", 500, 1_000, true, at(0));
   const fresh = bench.sent.slice(2).map(({ message }) => message);
-  // The clock was set back: the numbers are those of before.
+  // The clock was set back: ballot numbers repeat.
   expect(fresh.map(({ number }) => number)).toEqual(requests.map(({ number }) => number));
   for (const request of requests) for (const from of [0, 1, 2]) bench.ack(from, 1, request);
   expect(bench.events).toEqual([]);
@@ -373,7 +375,7 @@ const digestOf = (bench: ProposerBench) => {
   return hash.digest();
 };
 
-test("a clone goes on where the original is, and leaves it alone", () => {
+test("a clone continues from the original's state and does not affect it", () => {
   const bench = new ProposerBench();
   bench.begin(0, false);
   bench.promise(0, 5);
@@ -403,7 +405,7 @@ test("a clone goes on where the original is, and leaves it alone", () => {
   expect(events).toEqual([]);
 });
 
-test("each step on the way changes the hash, and equal ways give equal hashes", () => {
+test("each step changes the hash, and equal histories give equal hashes", () => {
   const walk = () => {
     const bench = new ProposerBench();
     const digests = [digestOf(bench)];

@@ -11,7 +11,7 @@ import { Kind, LeaseState, Refusal, notListed } from "./message.js";
 import { withFaults } from "../../../../../test/planted/switches.js";
 import { Phase } from "./instance.js";
 
-/** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times in ms; the time-out is 100. */
+/** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times are in ms; the timeout is 100. */
 
 test("a fast attempt sends ACQ to all members, and a majority of acknowledgements decides it", () => {
   const bench = new ProposerBench();
@@ -31,11 +31,11 @@ test("a fast attempt sends ACQ to all members, and a majority of acknowledgement
   bench.ack(0, 30);
   expect(bench.events).toEqual(["acquired"]);
   expect(instance.tokenNumber).toBe(ballot(0));
-  // The lease counts from before the request was sent.
+  // The lease counts from a time before the request was sent.
   expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs]).toEqual([500, 500]);
 });
 
-test("the end is counted from the lower bound, and validity judged by the upper one", () => {
+test("the end counts from the lower bound, and validity is judged by the upper one", () => {
   const bench = new ProposerBench();
   const instance = bench.proposer.acquire("r", 500, 1_000, true, at(0, { lo: -3, hi: 4 }));
   bench.instance = instance;
@@ -112,9 +112,9 @@ test("waiters retry one after another when the lease is over, if none was notifi
     for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 900, ahead);
     return bench.retriesMs[0]!;
   };
-  // The lease is over at 900 and ε, by the own clock. The first comes within four round trips of some 10 ms;
-  // the others, unless notified, a quarter of the longest lease apart, and after sixteen of those at
-  // the latest.
+  // The lease is over at 900 + ε on the proposer's own clock. The first waiter comes within four round trips
+  // of about 10 ms. The others, unless notified, come a quarter of the longest lease apart, and no later than
+  // after sixteen such intervals.
   for (const [ahead, turnMs] of [
     [0, 0],
     [1, 250],
@@ -125,7 +125,7 @@ test("waiters retry one after another when the lease is over, if none was notifi
     expect(retry(ahead)).toBeGreaterThanOrEqual(890 + turnMs);
     expect(retry(ahead)).toBeLessThanOrEqual(910 + turnMs + 4 * 10);
   }
-  // A participant on no list comes at some time during half of the longest lease.
+  // A participant on no list comes at a random time within half of the longest lease.
   expect(retry(notListed)).toBeGreaterThanOrEqual(890);
   expect(retry(notListed)).toBeLessThanOrEqual(910 + 500);
 });
@@ -185,7 +185,7 @@ test("late acknowledgements, after a cancellation, are ignored for ever (I12)", 
   expect(instance.holding).toBe(false);
 });
 
-test("a handle that is used again does not let in replies to its former operation", () => {
+test("a reused handle does not admit replies to its former operation", () => {
   const bench = new ProposerBench();
   bench.proposer.cancel(bench.begin(0, true));
   const old = bench.sent[0]!.message;
@@ -210,7 +210,7 @@ test("replies of another view, of a stranger or to another write are no votes", 
   expect(bench.events).toEqual([]);
 });
 
-test("a decision that comes when the lease is over already is none (F9)", () => {
+test("a decision that arrives after the lease is over does not count (F9)", () => {
   const run = () => {
     const bench = new ProposerBench();
     const instance = bench.begin(0, true);
@@ -321,7 +321,7 @@ test("an attempt whose votes are split among several is refused only after six t
   expect(bench.kinds.filter((kind) => kind === "read")).toHaveLength(5);
 });
 
-test("a holder that only a minority reported is forgotten at the time-out: without a majority there is no answer", () => {
+test("a holder reported only by a minority is forgotten at the timeout: without a majority there is no answer", () => {
   const bench = new ProposerBench();
   bench.begin(0, true, 500, 3_000);
   for (let ms = 0; ms <= 3_000; ms += 1) {
@@ -344,12 +344,13 @@ test("a try waits for members that are connected, and ends when these have all a
     bench.nackHeld(1, 1, "q.1", 300);
     expect(operation.phase).toBe(Phase.fast);
     bench.ack(0, 2);
-    // One refusal is not enough to call it held: it withdraws, and tries again after some round trips.
+    // One refusal is not enough to consider it held: the proposer withdraws, and retries after a few round
+    // trips.
     expect([operation.phase, bench.events]).toEqual([phase, []]);
   }
 });
 
-test("one who waits asks again when its WRITE is refused, as only READ and ACQ put it on a list", () => {
+test("a waiter asks again when its WRITE is refused, because only READ and ACQ put it on a list", () => {
   for (const [waits, events] of [
     [false, ["refused q.1"]],
     [true, []],
@@ -367,7 +368,7 @@ test("one who waits asks again when its WRITE is refused, as only READ and ACQ p
   }
 });
 
-test("one answer of one that alone is connected ends no try", () => {
+test("one answer from the only connected member ends no try", () => {
   const bench = new ProposerBench();
   bench.gone.add(1).add(2);
   const { operation } = bench.begin(0, true);
@@ -383,7 +384,7 @@ test("a refusal for other reasons than a holder or a promise fails the try too",
   expect(bench.instance!.operation.phase).toBe(Phase.backoff);
 });
 
-test("a majority that keeps as much as it may ends the attempt at once: who waits tries again, not at once", () => {
+test("a majority of full acceptors ends the attempt at once, and a waiter retries after a pause", () => {
   const bench = new ProposerBench();
   bench.begin(0, true);
   bench.reply(0, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });

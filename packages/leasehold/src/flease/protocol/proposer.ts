@@ -23,7 +23,7 @@ import {
   whyFailed,
 } from "./votes.js";
 
-/** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
+/** Tries in one renewal: the first takes one round trip and the second two. The caller retries after that. */
 const renewalTriesMax = 2;
 
 /**
@@ -53,7 +53,7 @@ export class Proposer {
     this.pacing = new Pacing(seed);
   }
 
-  /** From now on these get the outcomes of operations. */
+  /** Sets the listener for the outcomes of operations from now on. */
   attach(outcomes: ProposerOutcomes): void {
     this.#outcomes = outcomes;
     if (outcomes.instance !== undefined) this.#instances.make = outcomes.instance;
@@ -63,12 +63,12 @@ export class Proposer {
     return this.#requests.owner;
   }
 
-  /** When `tick` has something to do, on the steady clock; `Infinity` when never. */
+  /** When `tick` has work to do, on the steady clock; `Infinity` for never. */
   get nextDueMono(): number {
     return this.#deadlines.nextDueMs();
   }
 
-  /** The instances of all operations and holds; to be read only. */
+  /** The instances of all operations and holds; read-only. */
   get instances(): Pick<InstanceTable, "at" | "size" | "values"> {
     return this.#instances;
   }
@@ -79,8 +79,8 @@ export class Proposer {
 
   /**
    * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of
-   * contention. The resource must have no operation and no hold here: within one proposer callers queue
-   * (3.3). With `waiting` the acceptors that refuse it put it on their lists of waiters.
+   * contention. The resource must have no operation and no hold here: callers within one proposer queue
+   * (3.3). With `waiting`, acceptors that refuse it put it on their lists of waiters.
    */
   acquire(
     resource: string,
@@ -101,7 +101,7 @@ export class Proposer {
     return instance;
   }
 
-  /** Ends an acquisition in progress and withdraws what it may have written. */
+  /** Ends an acquisition in progress and withdraws any write of it. */
   cancel(instance: Instance): void {
     if (instance.operation.kind === OperationKind.acquire) this.#giveUp(instance.operation, "cancelled");
   }
@@ -124,7 +124,7 @@ export class Proposer {
   }
 
   /**
-   * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots
+   * Releases the resource, or cleans up a lapsed tenure. The order matters (MUST): the hold ends, its ballots
    * are closed, and only then are the acceptors notified.
    */
   release(instance: Instance, now: Reading): void {
@@ -138,18 +138,19 @@ export class Proposer {
   }
 
   /**
-   * The holder rule (3.6): evaluated at each use. The first look at an expired hold ends the tenure finally.
+   * The holder rule (3.6), evaluated at each use. The first check of an expired hold ends the tenure for
+   * good.
    */
   isHeld(instance: Instance, now: Reading): boolean {
     if (!instance.holding) return false;
     if (holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)) return true;
     this.#requests.keepAbandoned(instance, now);
-    if (now.mono + granularityMs < instance.holdExpiresMonoMs) instance.letRunOut(); // A wall clock that jumped ahead.
+    if (now.mono + granularityMs < instance.holdExpiresMonoMs) instance.letRunOut(); // The wall clock jumped ahead.
     this.#lapse(instance, now.clocksDisagree ? "clock-fault" : instance.barred ? "barred" : "expired");
     return false;
   }
 
-  /** Milliseconds for which the hold can be trusted; 0 when there is none. */
+  /** How long the hold can be trusted, ms; 0 when there is none. */
   remainingMs(instance: Instance, now: Reading): number {
     return this.isHeld(instance, now)
       ? validForMs(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)
@@ -163,7 +164,8 @@ export class Proposer {
    */
   restart(owner: string): void {
     this.#requests.owner = owner;
-    // A clock that ran ahead must not keep ballots there; as numbers may repeat, handles must not.
+    // A clock that ran ahead must not leave ballots ahead of it. Numbers may therefore repeat; handles must
+    // not.
     this.#ballots = new BallotSource();
     this.#instances.retire();
     for (const instance of this.#instances.values()) {
@@ -179,8 +181,8 @@ export class Proposer {
   }
 
   /**
-   * Continues in another view (3.14): operations in progress start again in a new ballot, because
-   * acknowledgements of two views must not count together; the next renewal of each hold takes two phases.
+   * Continues in another view (3.14). Operations in progress start again in a new ballot, because
+   * acknowledgements of two views must not count together. The next renewal of each hold takes two phases.
    */
   enterView(view: number, cells: CellMap, now: Reading): void {
     const underWay = this.#deadlines.inOrder().filter(({ phase }) => phase > Phase.backoff);
@@ -196,7 +198,8 @@ export class Proposer {
   /** Handles a reply of the acceptor with index `from`. */
   receive(from: number, reply: Message, now: Reading): void {
     const instance = this.#instances.at(reply.instance);
-    // Exactly this ballot and this write, or it is a reply to something that is closed (3.5).
+    // The reply must match exactly this ballot and this write; otherwise it answers something that is closed
+    // (3.5).
     if (instance === undefined || !instance.awaits(reply.number, reply.sequence)) return;
     const position = instance.cell.members.indexOf(from);
     if (position === -1 || reply.view !== this.#requests.view) return;
@@ -206,7 +209,7 @@ export class Proposer {
     else if (reply.kind === Kind.nack) this.#onNack(instance, bit, reply, now);
   }
 
-  /** Does what is due: time-outs of phases, and attempts after a back-off. */
+  /** Does the work that is due: timeouts of phases, and attempts after a back-off. */
   tick(now: Reading): void {
     for (;;) {
       const operation = this.#deadlines.popDue(now.mono);
@@ -294,7 +297,7 @@ export class Proposer {
   }
 
   #onTimeout(operation: Operation, now: Reading): void {
-    operation.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
+    operation.blockedUntil = 0; // Only a minority reported it: the next try may succeed regardless.
     this.#fail(operation, now);
   }
 
@@ -304,12 +307,12 @@ export class Proposer {
     this.pacing.measure(now.mono - operation.sentMono);
   }
 
-  /** The holder rule (3.6), at the last acknowledgement that was missing. */
+  /** The holder rule (3.6), applied when the last missing acknowledgement arrives. */
   #decide(operation: Operation, now: Reading): void {
     const { instance } = operation;
     const end = operation.sentMono + operation.duration;
     if (!holdIsValid(operation.until, end, now)) {
-      this.#fail(operation, now); // Decided when it was over already (repair F9).
+      this.#fail(operation, now); // Decided only after it had expired (repair F9).
     } else if (operation.kind === OperationKind.acquire) {
       instance.holding = true;
       instance.tokenNumber = operation.number;
@@ -334,7 +337,7 @@ export class Proposer {
     this.#finish(instance);
   }
 
-  /** The attempt in progress failed. */
+  /** Handles the failure of the attempt in progress. */
   #fail(operation: Operation, now: Reading): void {
     const { instance } = operation;
     operation.tries += 1;
@@ -342,7 +345,7 @@ export class Proposer {
       this.#failRenewal(operation, now);
       return;
     }
-    // Only a refused READ or ACQ puts one who waits on an acceptor's list: after a WRITE it asks again.
+    // Only a refused READ or ACQ puts a waiter on an acceptor's list: after a refused WRITE it asks again.
     const isListed = operation.phase !== Phase.writing || !operation.waiting;
     this.#withdraw(operation, operation.waiting);
     if (isListed && isHeldByAnother(operation)) {
@@ -356,7 +359,7 @@ export class Proposer {
     } else if (instance.barred && majorityIsImpossible(operation)) {
       this.#giveUp(operation, "barred"); // Trying again soon is useless: the bar outlives the lease.
     } else if (operation.lastRefusal === Refusal.full && majorityIsImpossible(operation)) {
-      this.#giveUp(operation, "full"); // The waist tries again, if its caller waits, and not at once.
+      this.#giveUp(operation, "full"); // The waist retries after a pause, if its caller waits.
     } else if (now.mono >= operation.giveUpAt) {
       this.#giveUp(operation, whyFailed(operation));
     } else {
@@ -411,13 +414,13 @@ export class Proposer {
     else this.#startReading(operation, now);
   }
 
-  /** The operation is over, and late acknowledgements of its ballot are ignored for ever. */
+  /** Ends the operation. Late acknowledgements of its ballot are ignored for ever. */
   #finish(instance: Instance): void {
     this.#deadlines.cancel(instance.operation);
     this.#instances.end(instance);
   }
 
-  /** Withdraws an acquisition's write, whose outcome is unknown. There is no hold, so it may. */
+  /** Withdraws an acquisition's write, whose outcome is unknown. This is allowed because there is no hold. */
   #withdraw(operation: Operation, waitsOn: boolean): void {
     if (operation.phase !== Phase.fast && operation.phase !== Phase.writing) return;
     const { instance, number, sequence } = operation;
@@ -437,8 +440,8 @@ export class Proposer {
   }
 
   /**
-   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. The explorer,
-   * which decides when retries happen, leaves out their pace: it decides nothing else.
+   * Feeds the whole state into `hash`. Two proposers with equal hashes behave alike. The explorer leaves out
+   * their pacing, which decides only when retries happen: the explorer decides that itself.
    */
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);

@@ -31,7 +31,7 @@ class QueryBench {
 
 const live = (owner: string, numberMs = 0, until = 500) => leaseOf(owner, LeaseState.live, until, numberMs);
 
-test("everybody is asked, and a majority's word is an answer", () => {
+test("all members are asked, and a majority's reports are an answer", () => {
   const bench = new QueryBench();
   bench.ask();
   expect(bench.sent.map(({ to }) => to)).toEqual([0, 1, 2]);
@@ -112,7 +112,7 @@ test("a release that one acceptor has received counts, though another has not", 
   expect(bench.answers).toMatchObject([{ answered: true, held: false }]);
 });
 
-test("a lease that is past its safety period on the own clock is not called held", () => {
+test("a lease past its safety period on one's own clock is not reported as held", () => {
   for (const [ms, held] of [
     [509, true],
     [510, false],
@@ -125,14 +125,14 @@ test("a lease that is past its safety period on the own clock is not called held
   }
 });
 
-test("one member that answers twice is one member", () => {
+test("a member that answers twice counts once", () => {
   const bench = new QueryBench();
   bench.ask();
   for (let times = 0; times < 3; times += 1) bench.reply(0, live("q.1"));
   expect(bench.answers).toEqual([]);
 });
 
-test("a question with too few answers in time is unanswered, and later ones are ignored", () => {
+test("a query with too few answers in time is unanswered, and later answers are ignored", () => {
   const bench = new QueryBench();
   bench.ask();
   bench.reply(0, live("q.1"));
@@ -157,7 +157,7 @@ test("a reply counts only for the query whose handle it has", () => {
   expect(bench.answers).toEqual([]);
 });
 
-test("a question is no ballot: it has no number", () => {
+test("a query uses no ballot: it has no number", () => {
   const bench = new QueryBench();
   bench.ask();
   expect(bench.sent.every(({ message: { number } }) => number === 0)).toBe(true);

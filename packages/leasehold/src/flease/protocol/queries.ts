@@ -9,8 +9,8 @@ import type { Cell } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 
 /**
- * The state of a resource as a majority, or fewer, reported it. A hint: the lease may have been released or
- * renewed meanwhile (3.9).
+ * The state of a resource as reported by a majority, or by fewer members. A hint: the lease may have been
+ * released or renewed meanwhile (3.9).
  */
 export interface QueryAnswer {
   /** False when fewer than a majority answered in time. */
@@ -53,7 +53,7 @@ class Query implements DeadlineItem {
     return isQuorum(this.cell, this.answers);
   }
 
-  /** How many reported exactly this lease. */
+  /** How many acceptors reported exactly this lease. */
   votesFor(lease: Report): number {
     return this.reports.filter(
       (one) => isSameBallot(one, lease) && one.sequence === lease.sequence && one.state === lease.state,
@@ -61,9 +61,9 @@ class Query implements DeadlineItem {
   }
 
   /**
-   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished one with a
-   * higher ballot may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but
-   * what its own ballot had.
+   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished lease with a
+   * higher ballot may be an attempt that a minority accepted and that was withdrawn, so it hides only leases
+   * of its own ballot.
    */
   holding(): Report | undefined {
     return this.reports
@@ -89,9 +89,9 @@ function isSameBallot(one: Report, other: Report): boolean {
 }
 
 /**
- * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers an
- * unfinished lease counts before a finished one, and then the highest ballot. It changes nothing and writes
- * nothing back (repair F8), and nothing is ever based on it.
+ * Queries who holds a resource (3.9): all acceptors of its cell are asked. Among the answers of a majority an
+ * unfinished lease ranks before a finished one, and then the highest ballot wins. A query changes nothing and
+ * writes nothing back (repair F8), and the protocol never relies on its answer.
  */
 export class Queries {
   readonly #settings: FleaseSettings;
@@ -114,7 +114,7 @@ export class Queries {
     return this.#deadlines.nextDueMs();
   }
 
-  /** Queries of the former view get the answers of its cells (3.14). */
+  /** Queries begun in the former view are answered by its cells (3.14). */
   enterView(view: number, cells: CellMap): void {
     this.#view = view;
     this.#cells = cells;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { withFaults } from "../../../../../test/planted/switches.js";
 import { cellOf, excludesQuorum, excludesQuorumFromNowOn, jointCellOf, sizeOf } from "./quorum.js";
 
-test("the size of a set is its number of bits, also of all 32", () => {
+test("the size of a set is its number of bits, up to all 32", () => {
   fc.assert(
     fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (set) => {
       expect(sizeOf(set)).toBe((set >>> 0).toString(2).replaceAll("0", "").length);
@@ -18,7 +18,7 @@ test("two quorums of the planted size need not meet (P20)", () => {
   expect(withFaults({ smallQuorum: true }, () => 2 * majorityOf(3))).toBeLessThan(3);
 });
 
-test("what excludes a quorum from now on does so in the cell that a joint one leads to, and so in both", () => {
+test("a set that excludes every quorum of the cell after a joint one excludes those of the joint one too", () => {
   const joint = jointCellOf(cellOf([0, 1, 2]), cellOf([0, 1, 3]));
   const excludes = (...members: number[]) => {
     const set = members.reduce((bits, member) => bits | (1 << member), 0);
@@ -28,7 +28,7 @@ test("what excludes a quorum from now on does so in the cell that a joint one le
   expect(excludes(1, 3)).toEqual([true, true]);
   // 1 and 3 are a quorum when the change is over.
   expect(excludes(0, 2)).toEqual([true, false]);
-  // 0 and 1 are one already.
+  // 0 and 1 already are a quorum.
   expect(excludes(2, 3)).toEqual([false, false]);
   const [, inJointAlone] = withFaults({ breakBlocksEitherCell: true }, () => excludes(0, 2));
   expect(inJointAlone).toBe(true);

@@ -22,7 +22,7 @@ export function cellOf(members: readonly number[]): Cell {
   return { members, majority: majorityOf(members.length), halves: undefined };
 }
 
-/** The cell of a joint view, of the resource's old cell and of its new one. */
+/** The cell of a joint view, made of the resource's old cell and its new one. */
 export function jointCellOf(before: Cell, after: Cell): Cell {
   const members = [...new Set([...before.members, ...after.members])].sort((one, other) => one - other);
   const halfOf = (cell: Cell): Half => ({
@@ -35,21 +35,21 @@ export function jointCellOf(before: Cell, after: Cell): Cell {
   return { members, majority: members.length - sparable, halves };
 }
 
-/** Whether this set, as bits by position in the cell, decides. */
+/** Whether this set, as bits by position in the cell, is a quorum. */
 export function isQuorum(cell: Cell, set: number): boolean {
   if (cell.halves === undefined) return sizeOf(set) >= cell.majority;
   return cell.halves.every((half) => sizeOf(set & half.set) >= half.majority);
 }
 
-/** Whether no quorum is left without this set. */
+/** Whether the members outside this set contain no quorum. */
 export function excludesQuorum(cell: Cell, set: number): boolean {
   if (cell.halves === undefined) return sizeOf(set) > cell.members.length - cell.majority;
   return cell.halves.some((half) => sizeOf(set & half.set) > half.size - half.majority);
 }
 
 /**
- * Whether every quorum needs a member of this set, in this view and in the one that it leads to. In a joint
- * view the set has to block the new cell: a majority of that is a quorum when the change is over.
+ * Whether every quorum includes a member of this set, both in this view and in the one that follows it. In a
+ * joint view the set has to block the new cell: a majority of that cell is a quorum once the change is over.
  */
 export function excludesQuorumFromNowOn(cell: Cell, set: number): boolean {
   const after = cell.halves?.[1];

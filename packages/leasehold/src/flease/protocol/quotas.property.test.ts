@@ -15,10 +15,10 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 import { weightOf } from "./quotas.js";
 
 const resourcesMax = 300;
-/** The amount that an account, and a name, have for certain; the last part is 30. */
+/** The guaranteed amount of an account, and of a name; the reserve is 30. */
 const certain = 1;
 
-/** Names by account: the first account has one greedy name after the other, the others are modest. */
+/** Names by account: the first account uses one greedy name after another, the others are modest. */
 const greedy = ["g0", "g1", "g2"].map((account) => ({ account, names: ["x", "y", "z"] }));
 const modest = ["m0", "m1"].map((account) => ({ account, names: ["one"] }));
 
@@ -57,7 +57,7 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 5, maxLength: 20 },
 );
 
-/** The kept amounts, counted anew. */
+/** The kept amounts, recounted. */
 function counted(acceptor: Acceptor): Map<string, number> {
   const used = new Map<string, number>();
   for (const [resource, entry] of acceptor.entries()) {
@@ -70,7 +70,7 @@ function counted(acceptor: Acceptor): Map<string, number> {
 
 const sum = (used: Map<string, number>) => [...used.values()].reduce((all, each) => all + each, 0);
 
-/** Greedy owners under many names against modest ones, who want one resource each. */
+/** Greedy owners with many names against modest ones that want one resource each. */
 function run(script: readonly Act[]): void {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax });
   for (const { account, names } of [...greedy, ...modest])
@@ -127,11 +127,11 @@ function run(script: readonly Act[]): void {
 const check = (options: { numRuns: number; seed?: number }) =>
   fc.assert(fc.property(acts, run), { ...options, endOnFailure: true });
 
-test("a modest owner gets, keeps and gives back what it may have for certain, whatever greedy ones do", () => {
+test("a modest owner gets, keeps and returns its guaranteed minimum, whatever greedy ones do", () => {
   expect(() => check({ numRuns: 60 })).not.toThrow();
 });
 
-test("without quotas a greedy owner takes what a modest one may have, and the property finds it", () => {
+test("without quotas a greedy owner takes a modest one's minimum, and the property finds it", () => {
   withFaults({ noQuotas: true }, () =>
     expect(() => check({ numRuns: 500, seed: 1 })).toThrow("Property failed"),
   );

@@ -11,7 +11,7 @@ import {
 } from "../../../../../test/support/flease-bench.js";
 import { Quotas, weightOf } from "./quotas.js";
 
-/** Takes one after the other, each in turn, until nobody is given any more. Returns what each has. */
+/** Takes resources in rotation until nobody is given any more. Returns what each has. */
 function takeTurns(quotas: Quotas, owners: readonly string[]): number[] {
   for (let goes = true; goes;) {
     goes = false;
@@ -31,7 +31,7 @@ function quotasOf(...owners: readonly (readonly [owner: string, account: string]
   return quotas;
 }
 
-test("one alone gets nearly all, several who want more get equal parts", () => {
+test("a single account gets nearly all, several that want more get equal parts", () => {
   const owners = ["a.1", "b.1", "c.1"];
   const inAccounts = owners.map((owner) => [owner, owner] as const);
   for (const [count, part] of [
@@ -48,7 +48,7 @@ test("one alone gets nearly all, several who want more get equal parts", () => {
   }
 });
 
-test("a client that comes when another has all that it may have still gets a part; names do not make an account's part larger", () => {
+test("a client that arrives after another has used its quota still gets a part; more names do not enlarge an account's part", () => {
   const quotas = quotasOf(["greedy.1", "g"], ["late.1", "l"]);
   takeTurns(quotas, ["greedy.1"]);
   expect(takeTurns(quotas, ["late.1"])[0]).toBeGreaterThan(5_000);
@@ -59,7 +59,7 @@ test("a client that comes when another has all that it may have still gets a par
   expect(takeTurns(crowd, ["late.1"])[0]).toBeGreaterThanOrEqual(10);
 });
 
-test("a hundred accounts that have little get what each may have for certain when others have all the rest", () => {
+test("a hundred small accounts get their guaranteed minimum when others have all the rest", () => {
   const greedy = Array.from({ length: 50 }, (_, index) => `greedy${index}.1`);
   const little = Array.from({ length: 50 }, (_, index) => `little${index}.1`);
   const quotas = quotasOf(...[...greedy, ...little].map((owner) => [owner, owner] as const));
@@ -93,7 +93,7 @@ test("a key that is a client and an observer stays with its account when either 
   expect(quotas.payerOf("a.1").account).not.toBe(payer.account);
 });
 
-test("of a key that comes from two addresses the account pays that is left", () => {
+test("for a key that connects from two addresses, the account still connected pays", () => {
   const quotas = quotasOf(["a.1", "x"], ["a.1", "y"]);
   expect(quotas.payerOf("a.1").account.key).toBe("x");
   quotas.gone("a.1", "z");
@@ -114,7 +114,7 @@ test.each([
   expect(weightOf(length)).toBe(weight);
 });
 
-test("a full acceptor names the largest payer, renews and releases what it has, and takes nothing new beyond a share", () => {
+test("a full acceptor names the largest payer, renews and releases existing leases, and takes nothing new beyond the minimum", () => {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax: 1_000 });
   const take = (owner: string, resource: string) =>
     ask(acceptor, { ...acquireOf(owner, 0, 500), resource }, at(0))!;
@@ -128,7 +128,7 @@ test("a full acceptor names the largest payer, renews and releases what it has, 
   expect(wordOf(take("other.1", "first"))).toBe("ack");
 });
 
-test("a free resource that another has used is charged to its new holder, if that one may have more", () => {
+test("a free resource that another participant used is charged to its new holder, if that has quota left", () => {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax: 100 });
   ask(acceptor, { ...acquireOf("a.1", 0, 300, 300), resource: "shared" }, at(0));
   expect(acceptor.quotas!.payerOfKept(acceptor.entry("shared")!)!.name).toBe("a");

@@ -4,19 +4,19 @@ import { nodeIdOf } from "./ballot.js";
 /**
  * Shares of what one acceptor keeps.
  *
- * A lease cannot be revoked, so room for later participants must be left while there is some: dynamic
- * thresholds, as switches share a buffer (Choudhury and Hahne, 1998). A participant that has much may take
- * one more only as long as it has less than `eagerness` times what is free. So one alone gets nearly all, n
- * get equal parts, and the next finds something. The last part is reserved for participants that have little,
- * each of which gets a minimum.
+ * A lease cannot be revoked, so space must be left for later participants while there is some. Shares have
+ * dynamic thresholds, like those by which switches share a buffer (Choudhury and Hahne, 1998): a large
+ * participant may take one more only while it has less than `eagerness` times the free space. So a single
+ * participant gets nearly all, n get equal parts, and the next still finds some. The last part is reserved
+ * for participants that have little; each is guaranteed a minimum.
  *
- * There are two levels. An *account* is what the other side of a connection has proven, or else its address.
- * Within an account there are *names*, which are unverified. Many names of one account share what the account
- * may have.
+ * There are two levels. An *account* is the authenticated identity of a connection's other side, or else its
+ * address. Within an account there are *names*, which are unverified. All names of an account share its
+ * quota.
  */
 
 /**
- * A participant may have this many times what is free: alone it ends up with 7/8 of the pool, one of two
+ * A participant may have this many times the free space. Alone it ends up with 7/8 of the pool; each of two
  * accounts with 7/15 (both levels together).
  */
 const eagerness = 8;
@@ -26,27 +26,33 @@ export function leavesRoom(used: number, free: number): boolean {
   return used < eagerness * free;
 }
 
-/** The last part, reserved for participants that have little. */
+/** The reserved part, for participants that have little. */
 const reservedPart = 1 / 10;
 
-/** The minimum of an account, and of a name, as a share of all: the last part suffices for 100 accounts. */
+/**
+ * The guaranteed minimum of an account, and of a name, as a share of the whole: the reserve suffices for 100
+ * accounts.
+ */
 const accountPart = 1 / 1_000;
 const namePart = 1 / 10_000;
 
-/** A resource with a name of at most 40 bytes takes one such block, in bytes; the longest take five. */
+/**
+ * The unit of charging, in bytes: a resource with a name of at most 40 bytes takes one such block, the
+ * longest names take five.
+ */
 const blockBytes = 150;
 
-/** Measured memory of a resource without its name. */
+/** Measured memory of a resource without its name, bytes. */
 const entryBytes = 110;
 
-/** The charge for a resource with a name of this many bytes of UTF-8. */
+/** The charge for a resource whose name has this many UTF-8 bytes. */
 export function weightOf(nameBytes: number): number {
   return Math.ceil((entryBytes + nameBytes) / blockBytes);
 }
 
-/** One name of one account, and what is kept for it. */
+/** One name of one account, and how much is kept for it. */
 export interface Payer {
-  /** From 1 on. No other payer gets the number while anything is charged to this one. */
+  /** Payer number, from 1. It is not reused while anything is charged to this payer. */
   readonly number: number;
   readonly account: Account;
   readonly name: string;
@@ -58,17 +64,17 @@ export interface Payer {
 interface Account {
   readonly key: string;
   used: number;
-  /** The part that its names use of what each may have for certain. */
+  /** The sum of its names' usage, counting each up to its guaranteed minimum. */
   certain: number;
   readonly names: Map<string, Payer>;
 }
 
-/** The charges, by the payer's number; 0: nobody. */
+/** The payers by number; 0 means nobody. */
 export interface Kept {
   payer: number;
 }
 
-/** Owners that nobody has introduced have this account together. */
+/** Owners without a known connection share this account. */
 const unknownAccount = "";
 
 export class Quotas {
@@ -78,15 +84,15 @@ export class Quotas {
   #nameLeast = 0;
   readonly #accounts = new Map<string, Account>();
   /**
-   * Connected participants, by the owner of their requests. One key may have several connections (a client,
-   * an observer), even from several addresses: the first one that is still open pays.
+   * Connected participants, keyed by the owner name in their requests. One key may have several connections
+   * (a client, an observer), even from several addresses. The first one that is still open pays.
    */
   readonly #byOwner = new Map<string, Payer[]>();
-  /** By their numbers; 0 is nobody's. */
+  /** By number; 0 means nobody. */
   readonly #payers: (Payer | undefined)[] = [undefined];
   readonly #freeNumbers: number[] = [];
   #used = 0;
-  /** The payer that had the most when somebody was last charged. */
+  /** The largest payer when somebody was last charged. */
   #greatest: Payer | undefined;
 
   constructor(max: number) {
@@ -94,15 +100,14 @@ export class Quotas {
   }
 
   /**
-   * From now on this much may be kept. What is kept stays: with less than that, nobody gets more before
-   * enough has gone.
+   * Sets the capacity. Nothing is evicted: after a reduction nobody gets more until enough has been freed.
    */
   resize(max: number): void {
     this.#max = max;
     this.#pool = max - Math.floor(max * reservedPart);
     this.#accountLeast = Math.max(1, Math.floor(max * accountPart));
     this.#nameLeast = Math.max(1, Math.floor(max * namePart));
-    // Each account's certain part depends on the least part of a name.
+    // Each account's guaranteed part depends on the minimum of a name.
     for (const account of this.#accounts.values()) {
       account.certain = 0;
       for (const { used } of account.names.values()) account.certain += Math.min(used, this.#nameLeast);
@@ -113,14 +118,14 @@ export class Quotas {
     return this.#used;
   }
 
-  /** A connection of this owner, whose requests this account pays for. */
+  /** Adds a connection of this owner, whose requests this account pays for. */
   introduce(owner: string, account: string): void {
     const payer = this.#payer(account, nodeIdOf(owner));
     payer.links += 1;
     getOrInsert(this.#byOwner, owner, () => []).push(payer);
   }
 
-  /** That connection is over. What its owner has is kept, and charged to it, until it goes. */
+  /** Removes a connection. Entries of its owner stay, charged to it, until they are discarded. */
   gone(owner: string, account: string): void {
     const payers = this.#byOwner.get(owner) ?? [];
     const at = payers.findIndex((payer) => payer.account.key === account);
@@ -131,7 +136,7 @@ export class Quotas {
     this.#prune(payer!);
   }
 
-  /** Nobody is connected any more. */
+  /** Removes all connections. */
   everybodyGone(): void {
     for (const [owner, payers] of this.#byOwner)
       while (payers.length > 0) this.gone(owner, payers[0]!.account.key);
@@ -147,15 +152,15 @@ export class Quotas {
   }
 
   /**
-   * Whether a resource may be kept for an owner. An entry that it already has is always allowed: it can
-   * always renew.
+   * Whether a resource may be kept for an owner. An entry that it already has is always allowed, so that it
+   * can always renew.
    */
   mayKeep(kept: Kept | undefined, owner: string, nameBytes: number): boolean {
     const payer = this.payerOf(owner);
     return kept?.payer === payer.number || this.allows(payer, kept === undefined ? weightOf(nameBytes) : 0);
   }
 
-  /** From now on the resource is kept for this owner. */
+  /** Charges the resource to this owner from now on. */
   keep(kept: Kept, owner: string, nameBytes: number): void {
     const payer = this.payerOf(owner);
     if (payer.number === kept.payer) return;
@@ -179,7 +184,7 @@ export class Quotas {
     return leavesRoom(account.used, free) && leavesRoom(payer.used, eagerness * free - account.used);
   }
 
-  /** A negative amount is a refund. */
+  /** Charges an amount; a negative one is a refund. */
   charge(payer: Payer, weight: number): void {
     const { account } = payer;
     const certain = Math.min(payer.used, this.#nameLeast);
@@ -191,13 +196,11 @@ export class Quotas {
     else if (payer.used > (this.#greatest?.used ?? 0)) this.#greatest = payer;
   }
 
-  /**
-   * For people: the name for which the most is kept, or was a while ago. It has no less than the mean.
-   */
+  /** For display: the name with the most kept, now or a while ago. It has at least the mean. */
   greatest(): string {
     let count = 0;
     for (const { names } of this.#accounts.values()) count += names.size;
-    // With less than the mean it cannot be the one any more.
+    // With less than the mean it cannot be the largest any longer.
     if ((this.#greatest?.used ?? 0) * count < this.#used) this.#findGreatest();
     return this.#greatest?.name ?? "";
   }

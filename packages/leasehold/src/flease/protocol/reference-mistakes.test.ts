@@ -18,15 +18,15 @@ import { FleasePeer } from "../peer.js";
 import { withFaults } from "../../../../../test/planted/switches.js";
 
 /**
- * Five mistakes that the reference implementation of Flease makes, and what ours does in their place. Each
- * test first shows the mistake, where it can be planted, and then that it is not made.
+ * Five mistakes of the reference implementation of Flease, and how this one avoids them. Each test first
+ * shows the mistake, where it can be planted, and then that it is absent.
  */
 
 const settings = benchSettings();
 
 /**
- * p holds the resource by the acceptors a and b; b is stopped cleanly and started; q asks b and c. How many
- * hold it?
+ * p holds the resource through acceptors a and b; b is stopped cleanly and restarted; q asks b and c. Returns
+ * how many hold it.
  */
 function holdersAfterCleanRestart(): number {
   const [p, q] = [new ProposerBench("p.1"), new ProposerBench("q.1")];
@@ -39,7 +39,7 @@ function holdersAfterCleanRestart(): number {
   };
   p.begin(0, true);
   exchange(p, [0, 1], 0);
-  // There is no clean stop: whatever it says, the new process has an empty memory.
+  // There is no clean stop: whatever it announces, the new process has an empty memory.
   acceptors[1] = new Acceptor(settings, at(100));
   q.begin(200, true);
   exchange(q, [1, 2], 200);
@@ -51,7 +51,7 @@ test("1. a clean restart does not skip the recovery wait", () => {
   expect(holdersAfterCleanRestart()).toBe(1);
 });
 
-test("1. nothing that an acceptor can be given makes it start ready", () => {
+test("1. no argument makes an acceptor start ready", () => {
   const acceptor = new Acceptor(settings, at(0));
   expect(acceptor.ready).toBe(false);
   for (const now of [at(0), at(5_000, { mono: 0 }), at(0, { mono: 5_000 }), at(1_029)]) {
@@ -60,7 +60,7 @@ test("1. nothing that an acceptor can be given makes it start ready", () => {
   }
 });
 
-test("2. the proposer of a restarted node does not use its own acceptor before that has recovered", () => {
+test("2. the proposer of a restarted node does not use its own acceptor before it has recovered", () => {
   const sent: { to: number; message: Message }[] = [];
   const medium = {
     send: (to: number, message: Message) => void sent.push({ to, message: copyMessage(message) }),
@@ -71,13 +71,14 @@ test("2. the proposer of a restarted node does not use its own acceptor before t
   const options = { owner: "a.2", seed: 1, acceptor: true };
   const peer = new FleasePeer(settings, options, mono, wall, medium, () => undefined);
   const instance = peer.proposer.acquire("r", 500, 1_000, true, at(0));
-  // It asks its own acceptor like everybody else's, by message, and gets no answer; one other is no majority.
+  // It asks its own acceptor by message, like all others, and gets no answer; one other acceptor is no
+  // majority.
   expect(sent.map(({ to }) => to)).toEqual([0, 1, 2]);
   const reply = new Message();
   expect(peer.receive(0, sent[0]!.message, at(0), reply)).toBe(false);
   peer.receive(1, { ...new Message(), ...sent[1]!.message, kind: Kind.ack }, at(1), reply);
   expect(instance.holding).toBe(false);
-  // With the others it need not wait.
+  // With both other acceptors it need not wait.
   peer.receive(2, { ...new Message(), ...sent[2]!.message, kind: Kind.ack }, at(2), reply);
   expect(instance.holding).toBe(true);
 });
@@ -89,12 +90,11 @@ test("3. a refusal that arrives before the acknowledgements is counted", () => {
   bench.ack(1, 2);
   expect(bench.kinds).toEqual(["acquire"]);
   bench.nackPromised(2, 3, 5);
-  // Two of three have refused, the first of them before anybody had gone along: this is known to have failed
-  // now.
+  // Two of three have refused, the first of them before anybody acknowledged: failure is certain by now.
   expect(bench.kinds).toEqual(["acquire", "release"]);
 });
 
-test("3. in whatever order the answers come, the outcome is that of their numbers", () => {
+test("3. the outcome depends on how many answers there are of each kind, not on their order", () => {
   const outcome = (order: readonly string[]) => {
     const bench = new ProposerBench();
     bench.begin(0, true);
@@ -137,7 +137,7 @@ test("4. a duplicated reply counts once, as an acknowledgement and as a refusal"
   expect(refused.kinds).toEqual(["acquire"]);
 });
 
-/** The hash of Java's `String.hashCode`, 32 bits: two ids of nodes with equal hashes are easily found. */
+/** The hash of Java's `String.hashCode`, 32 bits: node ids with equal hashes are easily found. */
 function hashOf(text: string): number {
   let hash = 0;
   for (const char of text) hash = (Math.imul(31, hash) + char.charCodeAt(0)) | 0;
@@ -149,7 +149,7 @@ test("5. owners whose names collide in 32 bits are two owners", () => {
   expect(hashOf(left)).toBe(hashOf(right));
   const acceptor = readyAcceptor();
   expect(wordOf(ask(acceptor, acquireOf(left, 0, 500), at(0)))).toBe("ack");
-  // Neither the lease, nor the promise, nor the write in the same ballot passes for the other's.
+  // Neither the lease, nor the promise, nor the write in the same ballot is mistaken for the other owner's.
   expect(wordOf(ask(acceptor, acquireOf(right, 5, 505), at(5)))).toBe("held");
   expect(wordOf(ask(acceptor, writeOf(right, 0, 1, 600), at(5)))).toBe("held");
   const promising = readyAcceptor();

@@ -17,20 +17,18 @@ import { type Faults, withFaults } from "../../../../../test/planted/switches.js
 
 /**
  * Three acceptors are one round-based register (Boichat, Dutta, Frølund, Guerraoui, "Deconstructing Paxos").
- * It has five properties, on which the report builds its proof as lemmas R1 to R5. Here they are held against
- * the real acceptors under any interleaving of messages, each of which may arrive late, repeatedly or never.
+ * Its five properties are the lemmas R1 to R5 of the report's proof. These tests check them on the real
+ * acceptors under any interleaving of messages, each of which may arrive late, repeatedly or never.
  *
- * Ours differs from the register of the paper in three ways, and the properties are put accordingly:
- * - A ballot is a number and an owner. Of two ballots with one number the second comer is refused, so
- * "higher"
- * becomes "not lower" wherever the other ballot is another owner's. The same request again is not another
- * one.
- * - Net G: while a lease runs, requests of others are refused as `held`. So more aborts than in the paper
- * (R1, R2),
- *   and less is left to say about reads that commit (R5).
+ * Our register differs from the paper's in three ways, and the properties are worded accordingly:
+ * - A ballot is a number and an owner. Of two ballots with equal numbers the later arrival is refused, so
+ *   "higher" becomes "not lower" wherever the other ballot belongs to another owner. A repeated request is
+ *   the same operation.
+ * - Net G: while a lease runs, requests of others are refused as `held`. So there are more aborts than in the
+ *   paper (R1, R2), and R5 says less about reads that commit.
  * - The value is a lease, and the value of a ballot may end later than written: an unreleased lease of the
- * same owner
- *   is never shortened. So R4 and R5 speak of its owner, its ballot, and an end that is not too early.
+ *   same owner is never shortened. So R4 and R5 speak of its owner, its ballot, and an end that is not too
+ *   early.
  */
 
 const nowMs = 40;
@@ -40,12 +38,12 @@ interface Operation {
   readonly request: Message;
   readonly ballotMs: number;
   readonly invokedAt: number;
-  /** The answers of the three acceptors, each the first one. */
+  /** The answers of the three acceptors, the first one of each. */
   readonly answers: (Message | undefined)[];
   committedAt: number;
 }
 
-/** The outcome of every operation of one run, with those refused. */
+/** The outcome of every operation of one run, and the refused ones. */
 interface History {
   readonly operations: Operation[];
   readonly releases: number;
@@ -55,14 +53,14 @@ const isRead = ({ request }: Operation) => request.kind === Kind.read;
 const isOther = (left: Operation, right: Operation) =>
   left.request.owner !== right.request.owner || left.request.number !== right.request.number;
 
-/** A step of a run: a new request, its arrival somewhere, a release, or the loss of an acceptor's memory. */
+/** A step of a run: a new request, the arrival of one, a release, or the loss of an acceptor's memory. */
 type Step =
   | { readonly invoke: number; readonly kind: Kind; readonly sequence: number }
   | { readonly deliver: number; readonly to: readonly number[] }
   | { readonly release: number; readonly to: number }
   | { readonly restart: number };
 
-/** Owners and times of the ballots in a run: no two are equal, but numbers may be. */
+/** Owners and times of the ballots in a run: no two ballots are equal, but their numbers may be. */
 const ballots = fc.uniqueArray(
   fc.record({ owner: fc.constantFrom("p.1", "q.1", "s.1"), ms: fc.integer({ min: 1, max: 8 }) }),
   { minLength: 2, maxLength: 6, selector: ({ owner, ms }) => `${owner} ${ms}` },
@@ -72,7 +70,7 @@ type Ballots = readonly { readonly owner: string; readonly ms: number }[];
 function stepsOf(releases: boolean, restarts: boolean): fc.Arbitrary<Step[]> {
   const kinds = fc.constantFrom(Kind.read, Kind.read, Kind.write, Kind.acquire);
   const invoke = fc.record({ invoke: fc.nat(5), kind: kinds, sequence: fc.nat(1) });
-  // The newest requests are the likeliest to arrive.
+  // Favours the newest requests for arrival.
   const deliver = fc.record({ deliver: fc.nat(4), to: fc.subarray([0, 1, 2], { minLength: 1 }) });
   const release = fc.record({ release: fc.nat(5), to: fc.nat(2) });
   const restart = fc.record({ restart: fc.nat(2) });
@@ -150,8 +148,9 @@ function readAbort(history: History): boolean {
 }
 
 /**
- * R2: the same of a WRITE. In the paper only higher ballots refuse it; here one of equal number does as well.
- * `stale` is a refusal of the paper's own kind: its owner went on to a later write, or has released this one.
+ * R2: the same for a WRITE. In the paper only higher ballots refuse it; here an equal number does as well.
+ * `stale` is a refusal in the paper's sense too: the owner went on to a later write, or has released this
+ * one.
  */
 function writeAbort(history: History): boolean {
   return history.operations.every((write) => {
@@ -174,8 +173,7 @@ function writeAbort(history: History): boolean {
 }
 
 /**
- * R3: after a ballot has committed anything, no operation of another ballot that is not higher commits any
- * more.
+ * R3: once a ballot has committed an operation, no operation of another ballot that is not higher commits.
  */
 function readWriteCommit(history: History): boolean {
   return history.operations.every(
@@ -192,7 +190,8 @@ function readWriteCommit(history: History): boolean {
 }
 
 /**
- * R4: a lease that is read was written before: in a lower ballot, or in one's own; and it ends as written.
+ * R4: a lease that is read was written before, in a lower ballot or in the reader's own, and it ends as
+ * written.
  */
 function readCommit(history: History): boolean {
   return history.operations.filter(isRead).every((read) =>
@@ -237,7 +236,7 @@ interface Conditions {
   readonly restarts?: boolean;
 }
 
-/** Whether a lemma holds in every run; "says nothing" when hardly anything committed in them. */
+/** Whether a lemma holds in every run; "says nothing" when hardly any operation committed. */
 function verdictOn(lemma: (history: History) => boolean, conditions: Conditions = {}): string {
   const { planted = {}, releases = false, restarts = false } = conditions;
   let committed = 0;

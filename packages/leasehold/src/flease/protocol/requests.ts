@@ -9,15 +9,16 @@ import type { Instance, Operation } from "./instance.js";
 import { majorityAnswered, majorityIsImpossible } from "./votes.js";
 
 /**
- * Sends a proposer's requests: one for each member of the resource's cell, through one reused message. In the
- * instance it keeps the ballots in which a tenure wrote before its present one, as a release names them all.
+ * Sends a proposer's requests, one to each member of the resource's cell, through one reused message. It
+ * records in the instance the ballots in which a tenure wrote before its present one, because a release names
+ * them all.
  */
 export class Requests {
   readonly #settings: FleaseSettings;
   readonly #sink: RequestSink;
   readonly #out = new Message();
   owner: string;
-  /** The stamp and cells of the view of requests. */
+  /** The stamp and cells of the view that requests are made in. */
   view: number;
   cells: CellMap;
 
@@ -34,7 +35,7 @@ export class Requests {
     this.cells = cells;
   }
 
-  /** READ, WRITE or ACQ in the ballot that the operation is in. */
+  /** READ, WRITE or ACQ in the operation's ballot. */
   send(operation: Operation, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
     const { instance } = operation;
     const out = this.#fillHead(instance, kind, operation.number, operation.sequence);
@@ -47,8 +48,8 @@ export class Requests {
   }
 
   /**
-   * No majority is possible any more: too many have refused, or all that are connected have answered.
-   * Otherwise, with two members left, a refusal by one would cost a time-out.
+   * Whether no majority is possible any more: too many have refused, or all connected members have answered.
+   * Otherwise, with only two members left, one refusal would cost a timeout.
    */
   isHopeless(operation: Operation): boolean {
     if (majorityIsImpossible(operation)) return true;
@@ -59,8 +60,8 @@ export class Requests {
   }
 
   /**
-   * REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. With
-   * `waiting` it withdraws a failed write, and the sender keeps waiting.
+   * REL for one ballot. `sequence` is above that of the ballot's last write, so a duplicate of that write is
+   * stale. With `waiting` it withdraws a failed write, and the sender keeps waiting.
    */
   release(instance: Instance, number: number, sequence: number, waiting = false): void {
     const out = this.#fillHead(instance, Kind.release, number, sequence);
@@ -76,21 +77,23 @@ export class Requests {
     }
   }
 
-  /** A renewal has been decided in a ballot of its own, which replaces that of the hold. */
+  /** Records that a renewal was decided in a ballot of its own, which replaces the hold's ballot. */
   keepReplaced(instance: Instance, now: Reading): void {
     if (instance.operation.number !== instance.holdNumber)
       this.#keepPast(instance, instance.holdNumber, instance.holdSequence, instance.holdExpiresWallMs, now);
   }
 
-  /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
+  /**
+   * Keeps a ballot for the release, and drops ballots whose leases are over, so that the list stays short.
+   */
   #keepPast(instance: Instance, number: number, sequence: number, until: number, now: Reading): void {
     const live = instance.pastBallots.filter((past) => this.#mayLive(past.until, now));
     instance.pastBallots = [...live, { number, sequence, until }];
   }
 
   /**
-   * A renewal in a ballot of its own is given up: its write may have arrived, so the release must name it
-   * too.
+   * Gives up a renewal in a ballot of its own. Its write may have arrived, so the release must name that
+   * ballot too.
    */
   keepAbandoned(instance: Instance, now: Reading): void {
     const { kind, phase, number, sequence, until } = instance.operation;

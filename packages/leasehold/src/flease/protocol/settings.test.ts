@@ -23,7 +23,7 @@ function refusal(more: Partial<FleaseSettingsInput>): string {
   return "accepted";
 }
 
-test("what follows from the input is filled in", () => {
+test("derived settings are filled in", () => {
   const settings = fleaseSettings({ ...input, members: ["c", "a", "b"] });
   expect(settings.members).toEqual(["a", "b", "c"]);
   expect(settings.mutualRateError).toBeCloseTo(0.2 / 0.9, 12);

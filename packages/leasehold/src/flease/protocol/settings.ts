@@ -2,11 +2,11 @@ import { cellFunctionVersion, cellSizeDefaultMax } from "./cells.js";
 import { clockRateErrorDefault, whyNoClockRateError } from "../../common/clock-rates.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */
+/** The constants of section 3.1, which must be equal on all members of a cluster. Times in ms. */
 export interface FleaseSettings {
-  /** Ids of all members, sorted: a member's index in this list is its name in the protocol. */
+  /** Ids of all members, sorted: a member's index in this list identifies it in the protocol. */
   readonly members: readonly string[];
-  /** How many members coordinate one resource: all of them, or a cell of them. */
+  /** How many members coordinate one resource: all of them, or a cell of this size. */
   readonly cellSize: number;
   /** Number of this membership. */
   readonly view: number;
@@ -23,9 +23,10 @@ export interface FleaseSettings {
   /** How long a phase waits for a majority. */
   readonly rpcTimeoutMs: number;
   /**
-   * A phase of a renewal times out after this share of the rest of the hold, if that is longer. A member that
-   * does not answer in time has too much to do: another request would not be answered sooner, and would make
-   * an answer to the first one useless. 0 where what has no answer by `rpcTimeoutMs` never gets one.
+   * The timeout of a renewal's phase as a share of the remaining hold; applies if that is longer than
+   * `rpcTimeoutMs`. A member that misses the timeout is overloaded: it would not answer another request
+   * sooner, and a retry would waste its answer to the first. 0 where a request without an answer within
+   * `rpcTimeoutMs` never gets one.
    */
   readonly renewalPatience: number;
   /** Recovery wait on the wall clock. */
@@ -37,13 +38,13 @@ export interface FleaseSettings {
   /** An idle resource is forgotten this long after 3ε. */
   readonly discardAfterMs: number;
   /**
-   * An acceptor keeps at most this many resources, those with long names counted as several; it refuses
+   * The maximum number of resources an acceptor keeps, counting those with long names as several; it refuses
    * further ones.
    */
   readonly resourcesMax: number;
 }
 
-/** The settings that are chosen; the others follow, or have defaults. */
+/** The settings that the user chooses; the others are derived, or have defaults. */
 export type FleaseSettingsInput = Pick<
   FleaseSettings,
   "members" | "maxClockSkewMs" | "ttlMaxMs" | "rpcTimeoutMs"
@@ -54,29 +55,29 @@ type Choices<Names extends keyof FleaseSettings> = {
   readonly [Name in Names]?: FleaseSettings[Name] | undefined;
 };
 
-/** All members are connected with each other, and each hears a heartbeat of every other. */
+/** Members limit: all members are connected to each other, and each hears a heartbeat from every other. */
 export const membersMax = 300;
 
-/** A process keeps the ids of members that have gone: an index is never given again. */
+/** Members ever: a process keeps the ids of removed members, because an index is never reused. */
 export const memberIdsMax = 1_000;
 
-/** Ids have one byte for each character. */
+/** Ids are ASCII, one byte for each character. */
 export const memberIdLengthMax = 64;
 
-/** Sets of a cell's acceptors are bit masks of 32 bits, and a joint cell has one acceptor more. */
+/** Sets of a cell's acceptors are 32-bit masks, and a joint cell has one more acceptor. */
 export const cellSizeMax = 31;
 
 const defaultRenewalPatience = 1 / 3;
 
-/** At most some 150 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
+/** At most about 150 MB at an acceptor: a resource with a long name counts as several (`quotas.ts`). */
 const defaultResourcesMax = 1_000_000;
 
 /** Granularity of a wall-clock reading: 1 ms on either side. */
 export const granularityMs = 2;
 
 /**
- * Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1
- * does not hold.
+ * Derives the remaining settings from the input, and refuses a configuration that violates an inequality of
+ * section 3.1.
  */
 export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
   const ε = input.maxClockSkewMs;
@@ -139,8 +140,8 @@ function checkCellSize({ cellSize, members }: FleaseSettings): void {
 }
 
 /**
- * The inequalities of section 3.1, each with its numbers when it does not hold. The conditions of the waits
- * and the floor hold by construction.
+ * The violated inequalities of section 3.1, each with its numbers. The conditions on the waits and the floor
+ * hold by construction.
  */
 function checkTimes(s: FleaseSettings): void {
   for (const [name, value] of Object.entries(s)) {
@@ -165,7 +166,7 @@ function require(holds: boolean, message: string): asserts holds {
   if (!holds) throw new LeaseholdError("INVALID_CONFIG", message);
 }
 
-/** Settings that are safe but unwise, as sentences for a log. */
+/** Warnings about settings that are safe but unwise, as sentences for a log. */
 export function settingsAdvice(s: FleaseSettings): string[] {
   if (s.ttlMaxMs >= 10 * s.maxClockSkewMs) return [];
   return [
@@ -174,8 +175,8 @@ export function settingsAdvice(s: FleaseSettings): string[] {
 }
 
 /**
- * What must be alike everywhere, as text to be hashed: two participants with different texts refuse each
- * other (repair F18).
+ * The settings that must be equal everywhere, as text to be hashed: two participants with different texts
+ * refuse each other (repair F18).
  */
 export function canonicalSettings(s: FleaseSettings): string {
   return JSON.stringify([

@@ -3,23 +3,23 @@ import { expect, test } from "vitest";
 import { at, baseMs } from "../../../../../test/support/flease-bench.js";
 import { SkewWatch } from "./skew.js";
 
-/** Section 3.10: what a peer's bounds can't be while all wall clocks are within ε = 10. */
+/** Section 3.10: bounds that a peer can't have while all wall clocks are within ε = 10. */
 
 const watch = () => new SkewWatch(10, 2);
 const now = at(1_000, { lo: 990, hi: 1_000 });
 const ms = (relative: number) => baseMs + relative;
 
-test("a peer's lower bound is at most 2ε above the own upper one", () => {
+test("a peer's lower bound is at most 2ε above one's own upper bound", () => {
   expect(watch().isPossible(ms(1_020), ms(1_030), 0, now)).toBe(true);
   expect(watch().isPossible(ms(1_021), ms(1_030), 0, now)).toBe(false);
 });
 
-test("a reply's upper bound is at most 2ε below the own lower bound when the request left", () => {
+test("a reply's upper bound is at most 2ε below one's own lower bound when the request left", () => {
   expect(watch().isPossible(ms(700), ms(930), ms(950), now)).toBe(true);
   expect(watch().isPossible(ms(700), ms(929), ms(950), now)).toBe(false);
 });
 
-test("a batch that answers nothing is held against the present alone", () => {
+test("a batch that answers nothing is checked against the present only", () => {
   expect(watch().isPossible(ms(0), ms(10), 0, now)).toBe(true);
 });
 
@@ -31,7 +31,7 @@ test("one contradicting member is not counted; a majority of them means that we 
   expect(skew.weAreFaulty).toBe(true);
 });
 
-test("the last word counts: a sane batch clears a member, and one that is gone counts no more", () => {
+test("the last batch counts: a sane one clears a member, and a departed member no longer counts", () => {
   const skew = watch();
   for (const member of [0, 1, 2]) skew.observe(member, ms(5_000), ms(5_000), 0, now);
   expect(skew.observe(0, ms(1_000), ms(1_000), ms(990), now)).toBe(true);
@@ -40,13 +40,13 @@ test("the last word counts: a sane batch clears a member, and one that is gone c
   expect([skew.contradicts(1), skew.weAreFaulty, skew.skew(1)]).toEqual([false, false, undefined]);
 });
 
-test("the same member, however often, is one voice", () => {
+test("a member that contradicts repeatedly counts once", () => {
   const skew = watch();
   for (let times = 0; times < 5; times += 1) skew.observe(1, ms(5_000), ms(5_000), 0, now);
   expect(skew.weAreFaulty).toBe(false);
 });
 
-test("a member's clock is measured between what its batch and the one that it answers allow", () => {
+test("a member's clock is measured within the bounds set by its batch and the one it answers", () => {
   const skew = watch();
   expect(skew.skew(2)).toBeUndefined();
   skew.measure(2, ms(995), ms(996), 8, now);
@@ -55,7 +55,7 @@ test("a member's clock is measured between what its batch and the one that it an
   expect(skew.skew(0)).toBeUndefined();
 });
 
-test("the batch counts that waited least, for a while, and none of a member that is gone", () => {
+test("the batch that waited least counts for a while, and none from a departed member", () => {
   const skew = watch();
   const after = (later: number) => at(1_000 + later);
   skew.measure(2, ms(1_000), ms(1_000), 2, now);
@@ -69,7 +69,7 @@ test("the batch counts that waited least, for a while, and none of a member that
   expect(skew.skew(2)).toBeUndefined();
 });
 
-test("clocks that are one clock are never apart for certain, and those that are, by what they are", () => {
+test("the true difference of two clocks is within the measured bounds, whatever the delays", () => {
   const legs = fc.nat({ max: 500 });
   const property = fc.property(
     fc.integer({ min: -100, max: 100 }),

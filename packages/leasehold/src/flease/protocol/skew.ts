@@ -1,6 +1,6 @@
 import type { Reading } from "./clock.js";
 
-/** Length of a window, ms. The best measurement of the present window and of the last one counts. */
+/** Length of a window, ms. The best measurement of the present window and the previous one counts. */
 const windowMs = 16_000;
 
 /** How far a member's wall clock is ahead of ours: between `skewMs - errorMs` and `skewMs + errorMs`. */
@@ -17,13 +17,13 @@ interface Measured {
 }
 
 /**
- * Detection of clock faults between peers (3.10). Every batch carries its sender's two bounds on the time,
- * and the receiver's own lower bound from the last batch that the sender had seen. Some combinations are
- * impossible while the wall clocks are within ε: then one of the two clocks is at fault for certain.
+ * Detection of clock faults between peers (3.10). Every batch carries its sender's two time bounds, and
+ * echoes the lower bound of the receiver from the last batch that the sender had seen. Some combinations are
+ * impossible while the wall clocks are within ε: then one of the two clocks is certainly at fault.
  */
 export class SkewWatch {
   readonly #skewMs: number;
-  /** How many members must contradict us before we believe that we are the faulty one. */
+  /** How many members must contradict our clock before we conclude that it is at fault. */
   majority: number;
   /** Members whose last batch contradicted our clock. */
   readonly #contradicting = new Set<number>();
@@ -35,8 +35,8 @@ export class SkewWatch {
   }
 
   /**
-   * Whether a peer's bounds are possible. `echoLo` is our own lower bound when the batch it answers left, 0
-   * if none.
+   * Whether a peer's bounds are possible. `echoLo` is our own lower bound when the batch being answered left,
+   * 0 if there was none.
    */
   isPossible(peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     if (peerLo > now.hi + 2 * this.#skewMs) return false;
@@ -51,13 +51,13 @@ export class SkewWatch {
     return possible;
   }
 
-  /** The member is gone; its last bounds no longer count. */
+  /** Forgets a disconnected member: its last bounds no longer count. */
   forget(member: number): void {
     this.#contradicting.delete(member);
     this.#measured[member] = undefined;
   }
 
-  /** A majority contradicts our clock: it is we who are wrong. */
+  /** Whether a majority contradicts our clock, so that ours is wrong. */
   get weAreFaulty(): boolean {
     return this.#contradicting.size >= this.majority;
   }
@@ -67,10 +67,9 @@ export class SkewWatch {
   }
 
   /**
-   * Measures how far a member's wall clock is ahead of ours, by a batch that answers one of ours.
-   *
-   * The member read its clock when the batch left: before `now`, and at most `elapsedMs` ago, because the
-   * batch that it answers had left here by then. Both bounds hold however long messages waited.
+   * Measures how far a member's wall clock is ahead of ours, from a batch that answers one of ours. The
+   * member read its clock when its batch left: before `now`, and at most `elapsedMs` ago, because the batch
+   * it answers had left here by then. Both bounds hold however long messages were delayed.
    */
   measure(member: number, peerLo: number, peerHi: number, elapsedMs: number, now: Reading): void {
     const [leastMs, mostMs] = [peerLo - now.wall, peerHi - now.wall + elapsedMs];

@@ -15,7 +15,7 @@ function digestOf(values: readonly Value[]): string {
   return hash.digest();
 }
 
-test("the digest is a function of what was fed: 64 bits in hexadecimal", () => {
+test("the digest is a function of the input: 64 bits in hexadecimal", () => {
   fc.assert(
     fc.property(fc.array(value), (values) => {
       expect(digestOf(values)).toBe(digestOf([...values]));
@@ -24,7 +24,7 @@ test("the digest is a function of what was fed: 64 bits in hexadecimal", () => {
   );
 });
 
-test("one more value, or another one at any place, gives another digest", () => {
+test("an added or changed value gives another digest", () => {
   fc.assert(
     fc.property(fc.array(fc.integer(), { minLength: 1 }), fc.nat(), fc.integer(), (values, place, other) => {
       const index = place % values.length;
@@ -35,7 +35,7 @@ test("one more value, or another one at any place, gives another digest", () => 
   );
 });
 
-test("small numbers in small places do not collide", () => {
+test("small numbers in few places do not collide", () => {
   const digests = new Set<string>();
   for (let first = 0; first < 100; first += 1)
     for (let second = 0; second < 100; second += 1) digests.add(digestOf([first, second]));

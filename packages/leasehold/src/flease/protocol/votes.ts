@@ -8,14 +8,14 @@ import type { FleaseSettings } from "./settings.js";
 import type { Operation } from "./instance.js";
 
 /**
- * Tries of an acquisition that found the votes split among several before it believes that the resource is
+ * Attempts of an acquisition that see the votes split among several owners before it considers the resource
  * held.
  */
 const splitTriesMax = 6;
 
 /**
- * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated
- * reply is the same bit again (repair F15).
+ * Counts the answers to one phase of an operation. It counts acceptors, never messages: a duplicated reply
+ * sets the same bit again (repair F15).
  */
 
 export function clearVotes(operation: Operation): void {
@@ -35,7 +35,7 @@ export function hasMajority(operation: Operation): boolean {
   return isQuorum(operation.instance.cell, operation.acks);
 }
 
-/** A majority has answered, whatever it said. */
+/** A majority has answered, positively or not. */
 export function majorityAnswered(operation: Operation): boolean {
   return isQuorum(operation.instance.cell, operation.acks | operation.nacks);
 }
@@ -46,7 +46,8 @@ export function majorityIsImpossible(operation: Operation): boolean {
 }
 
 /**
- * Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ).
+ * Every unfinished lease of another owner blocks, not only the one with the highest ballot (MUST, because of
+ * ACQ).
  */
 export function noteReportedLease(
   operation: Operation,
@@ -58,7 +59,7 @@ export function noteReportedLease(
   if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);
 }
 
-/** Remembers the owner that blocks for the longest, and how many acceptors name it. */
+/** Remembers the owner whose lease blocks longest, and how many acceptors name it. */
 function noteBlocker(operation: Operation, reply: Message): void {
   if (reply.leaseOwner === operation.blockedBy) operation.blockedVotes += 1;
   else if (reply.leaseExpiresWallMs > operation.blockedUntil) operation.blockedVotes = 1;
@@ -77,13 +78,13 @@ export function noteRefusal(operation: Operation, bit: number, reply: Message): 
   operation.ahead = Math.max(operation.ahead, reply.ahead);
 }
 
-/** One owner blocks every majority, or votes have been split among several owners repeatedly. */
+/** One owner blocks every majority, or votes were repeatedly split among several owners. */
 export function isHeldByAnother({ blockedUntil, blockedVotes, tries, instance }: Operation): boolean {
   const { members, majority } = instance.cell;
   return blockedUntil > 0 && (blockedVotes > members.length - majority || tries >= splitTriesMax);
 }
 
-/** The reason of an acquisition that was given up. */
+/** The reason why an acquisition was given up. */
 export function whyFailed(operation: Operation): AttemptFailure {
   if (!operation.heardMajority) return "no-quorum";
   if (operation.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";

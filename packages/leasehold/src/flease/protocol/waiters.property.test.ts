@@ -4,8 +4,8 @@ import { notListed } from "./message.js";
 import { weightOf } from "./quotas.js";
 import { Waiters } from "./waiters.js";
 
-// Whatever peers do, the places that are charged are those of the peers on the lists, no account keeps the
-// others out, and a peer that is gone leaves nothing behind.
+// Whatever peers do, exactly the places of listed peers are charged, no account keeps others out, and a
+// disconnected peer leaves nothing behind.
 
 const [patienceMs, places] = [50, 400];
 /** Peers by account: three connections of a greedy account, and one each of two others. */
@@ -59,7 +59,7 @@ test("waiters are charged for exactly as long as they are on a list, whatever th
       expect(waiters.quotas.used).toBe(counted.reduce((sum, [size, weight]) => sum + size * weight, 0));
       expect(waiters.quotas.used).toBeLessThanOrEqual(places);
     }
-    // However greedy one account was, another that has nothing yet is listed.
+    // However greedy one account was, another account with no places yet is listed.
     waiters.forget(3);
     expect(waiters.add("last", 3, ownerOf(3))).toBe(0);
     for (const peer of accounts.keys()) waiters.forget(peer);

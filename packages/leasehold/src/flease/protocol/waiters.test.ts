@@ -11,8 +11,8 @@ function listOf(resource: string, ...peers: number[]): Waiters {
   return waiters;
 }
 
-describe("of those who wait", () => {
-  test("each learns how many are before it, and asking again changes nothing", () => {
+describe("waiters", () => {
+  test("each learns how many are ahead of it, and asking again changes nothing", () => {
     const waiters = new Waiters(patienceMs);
     const add = (resource: string, peer: number) => waiters.add(resource, peer, owner);
     expect([add("r", 5), add("r", 6), add("r", 7), add("r", 6), add("s", 6)]).toEqual([0, 1, 2, 1, 0]);
@@ -51,7 +51,7 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 1 + patienceMs)).toBe(5);
   });
 
-  test("one that is favoured and goes away is no obstacle", () => {
+  test("a favoured waiter that disconnects blocks nobody", () => {
     const waiters = listOf("r", 5, 6);
     waiters.favour("r", new Set([6]));
     waiters.forget(6);
@@ -85,7 +85,7 @@ describe("of those who wait", () => {
     expect([waiters.next("r", 3), waiters.next("r", 4)]).toEqual([5, undefined]);
   });
 
-  test("one that was on no list and got the resource here alone is the last on the list", () => {
+  test("a participant on no list that got the resource only here joins the end of the list", () => {
     const waiters = listOf("r", 5, 6);
     waiters.taken("r", 7);
     waiters.lost("r", 7, owner, 1_000);
@@ -129,7 +129,7 @@ describe("bounds", () => {
     expect(waiters.add("r", 10_000, owner)).toBe(9_999);
   });
 
-  /** Waits for one resource after the other until there is no place left. Returns for how many it waits. */
+  /** Waits for one resource after another until no place is left. Returns how many resources it waits for. */
   function fill(waiters: Waiters, peer: number, of: string, nameOf = (each: number) => `${of}/${each}`) {
     let count = 0;
     while (count < 110_000 && waiters.add(nameOf(count), peer, of) !== notListed) count += 1;
@@ -145,7 +145,7 @@ describe("bounds", () => {
     expect(waiters.add("and another", 1, "a.1")).toBe(notListed);
   });
 
-  test("connections of one account share what it may have, and leave the others theirs", () => {
+  test("connections of one account share its quota, and leave the others theirs", () => {
     const waiters = new Waiters(patienceMs, 10_000);
     const greedy = ["a.1", "b.1", "c.1", "d.1", "e.1"];
     for (const each of greedy) waiters.quotas.introduce(each, "address 10.0.0.1");
@@ -155,7 +155,7 @@ describe("bounds", () => {
     expect(fill(waiters, 9, "z.1")).toBeGreaterThan(800);
   });
 
-  test("when many accounts have all they may have, each of a hundred others has a place for certain", () => {
+  test("when many accounts have used their quotas, each of a hundred others still gets a place", () => {
     const waiters = new Waiters(patienceMs, 10_000);
     for (let each = 0; each < 50; each += 1) {
       waiters.quotas.introduce(`g${each}.1`, `g${each}`);
@@ -185,7 +185,7 @@ describe("bounds", () => {
     expect([waiters.size, waiters.quotas.used]).toEqual([0, 0]);
   });
 
-  test("places come back whether a waiter is served, leaves, is dropped or goes with all others", () => {
+  test("places are returned whether a waiter is served, leaves, is dropped or goes with all others", () => {
     const waiters = new Waiters(patienceMs);
     for (const peer of [1, 2, 3, 4, 5, 6]) waiters.add("r", peer, owner);
     waiters.taken("r", 1);
@@ -198,7 +198,7 @@ describe("bounds", () => {
     expect([waiters.size, waiters.quotas.used, waiters.sizeOf("r")]).toEqual([0, 0, 0]);
   });
 
-  test("a sweep comes past every resource, some at a time", () => {
+  test("a sweep visits every resource, some at a time", () => {
     const waiters = new Waiters(patienceMs);
     for (let resource = 0; resource < 10; resource += 1) waiters.add(`r${resource}`, 1, owner);
     const seen = new Set<string>();

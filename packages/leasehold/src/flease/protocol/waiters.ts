@@ -3,14 +3,14 @@ import { notListed } from "./message.js";
 import { type Payer, Quotas, weightOf } from "./quotas.js";
 
 /**
- * Waiters that an acceptor remembers of one resource. Further waiters try again by themselves when the lease
- * is over.
+ * Waiters that an acceptor remembers for one resource. Further waiters retry by themselves when the lease is
+ * over.
  */
 const waitersPerResourceMax = 10_000;
 
 /**
- * Places for all waiters of an acceptor, some forty megabytes. A waiter for a resource with a short name
- * takes one place, longer names take several.
+ * Places for all waiters of an acceptor, about forty megabytes. A waiter takes one place for a resource with
+ * a short name, and several for a longer one.
  */
 const placesMax = 100_000;
 
@@ -19,18 +19,21 @@ const encoder = new TextEncoder();
 /** The waiters for one resource, in the order of arrival. */
 class WaitingList {
   readonly resource: string;
-  /** Places that each of them takes. */
+  /** Places that each waiter takes. */
   readonly places: number;
-  /** Peer to ticket; tickets rise. */
+  /** Ticket by peer, ascending. */
   readonly tickets = new Map<number, number>();
   #nextTicket = 0;
-  /** When the first was notified that the resource is free, if nobody has got it since. */
+  /** When the first waiter was notified that the resource is free, unless the resource was acquired since. */
   notifiedMono = -Infinity;
-  /** The waiter to be notified before all others: the holder hands over to it, or it asked too late. */
+  /**
+   * The waiter to be notified before all others: the holder hands over to it, or its last request came too
+   * late.
+   */
   favoured: number | undefined;
-  /** The last who got the resource here, if it was on the list. */
+  /** The last peer that got the resource here, if it was on the list. */
   taker: number | undefined;
-  /** Other acceptors granted the resource: no notification before this time, or its release. */
+  /** Other acceptors granted the resource: no waiter is notified before this time, or before its release. */
   elsewhereUntilMono = -Infinity;
 
   constructor(resource: string) {
@@ -47,7 +50,7 @@ class WaitingList {
     this.#nextTicket += 1;
   }
 
-  /** How many waiters are before a peer; some that have left may be counted. */
+  /** How many waiters are ahead of a peer; some that have left may be counted. */
   aheadOf(peer: number): number {
     if (peer === this.favoured) return 0;
     const [first] = this.tickets.values();
@@ -65,15 +68,15 @@ interface Waiting {
  * Lists of waiters for each resource: first come, first notified. They are not part of the protocol: an
  * acceptor that forgets them, or a lost hint, costs a waiter time and never safety.
  *
- * A notified waiter stays first until it gets the resource, passes, or lets `patienceMs` go by. Until then
- * participants that are not on the list are refused. The last holder is one of them: it would always be the
- * quickest, because it needs no notification.
+ * A notified waiter stays first in line until it gets the resource, passes, or lets `patienceMs` go by. Until
+ * then, participants not on the list are refused. So is the last holder, which would otherwise always win,
+ * because it needs no notification.
  */
 export class Waiters {
   readonly #patienceMs: number;
   readonly #lists = new Map<string, WaitingList>();
   readonly #byPeer = new Map<number, Waiting>();
-  /** Accounts share the places: names cost nothing to invent. */
+  /** Accounts share the places, because names cost nothing to invent. */
   readonly quotas: Quotas;
   #total = 0;
   #sweep: Iterator<[string, WaitingList]> | undefined;
@@ -92,8 +95,8 @@ export class Waiters {
   }
 
   /**
-   * Puts a peer on the list, if it is not on it, at the expense of its owner's account. Returns how many are
-   * before it, or `notListed`.
+   * Puts a peer on the list, unless it is there already, and charges its owner's account. Returns how many
+   * are ahead of it, or `notListed`.
    */
   add(resource: string, peer: number, owner: string): number {
     const list = this.#lists.get(resource) ?? new WaitingList(resource);
@@ -110,18 +113,18 @@ export class Waiters {
   }
 
   /**
-   * The first on the list of a free resource, to be notified now; `undefined` if there is none, or it has
-   * just been notified.
+   * The first waiter for a free resource, to be notified now; `undefined` if there is none, or if it was
+   * notified recently.
    */
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
     if (list === undefined || this.#isPatient(list, mono) || mono < list.elsewhereUntilMono) return undefined;
-    if (list.notifiedMono !== -Infinity) this.#drop(list, list.first!); // It had its time.
+    if (list.notifiedMono !== -Infinity) this.#drop(list, list.first!); // It did not come in time.
     list.notifiedMono = mono;
     return list.first;
   }
 
-  /** The peer does not wait any more, or is not there any more. */
+  /** The peer has stopped waiting or has disconnected. */
   remove(resource: string, peer: number): void {
     const list = this.#lists.get(resource);
     if (list?.tickets.has(peer) !== true) return;
@@ -129,7 +132,10 @@ export class Waiters {
     this.#drop(list, peer);
   }
 
-  /** The peer has got the resource: a notified waiter that asked too late will be notified again. */
+  /**
+   * Removes the peer, which has got the resource. A notified waiter whose request came too late will be
+   * notified again.
+   */
   taken(resource: string, peer: number): void {
     if (this.#total === 0) return;
     const list = this.#lists.get(resource);
@@ -140,8 +146,8 @@ export class Waiters {
   }
 
   /**
-   * The peer got the resource here and not at a majority, and waits on: where it was, if it was on the list.
-   * No waiter is notified before the resource is released, or before `untilMono`.
+   * The peer got the resource here but not at a majority, and keeps waiting, at its old place if it was on
+   * the list. No waiter is notified before the resource is released, or before `untilMono`.
    */
   lost(resource: string, peer: number, owner: string, untilMono: number): void {
     this.add(resource, peer, owner);
@@ -152,15 +158,14 @@ export class Waiters {
     list.elsewhereUntilMono = untilMono;
   }
 
-  /** Somebody has released the resource, wherever that was decided. */
+  /** The resource was released, whichever acceptors had granted it. */
   released(resource: string): void {
     const list = this.#total === 0 ? undefined : this.#lists.get(resource);
     if (list !== undefined) list.elsewhereUntilMono = -Infinity;
   }
 
   /**
-   * The first of these peers on the list is notified before all others from now on (E3). False when none of
-   * them waits.
+   * Makes the first of these peers on the list the next to be notified (E3). False when none of them waits.
    */
   favour(resource: string, peers: ReadonlySet<number>): boolean {
     const list = this.#lists.get(resource);
@@ -171,25 +176,25 @@ export class Waiters {
     return true;
   }
 
-  /** The peer's connection is gone. */
+  /** Removes a disconnected peer. */
   forget(peer: number): void {
     for (const { resource } of this.#byPeer.get(peer)?.lists ?? []) this.remove(resource, peer);
   }
 
-  /** Nobody is connected any more. */
+  /** Removes all peers. */
   clear(): void {
     for (const peer of this.#byPeer.keys()) this.forget(peer);
     this.quotas.everybodyGone();
   }
 
-  /** Whether a peer must leave the resource to a waiter that has just been notified. */
+  /** Whether a peer must leave the resource to a recently notified waiter. */
   standsBack(resource: string, peer: number, mono: number): boolean {
     if (this.#total === 0) return false;
     const list = this.#lists.get(resource);
     return list !== undefined && this.#isPatient(list, mono) && !list.tickets.has(peer);
   }
 
-  /** Some of the resources that are waited for, going on where the last call ended. */
+  /** Some of the awaited resources, continuing where the last call ended. */
   *sweep(limit: number): Generator<string> {
     for (let looked = 0; looked < limit; looked += 1) {
       this.#sweep ??= this.#lists.entries();

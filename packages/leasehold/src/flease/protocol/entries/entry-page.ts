@@ -1,13 +1,13 @@
 import type { Entry } from "./entry.js";
 import type { OwnerNumbers } from "./owner-numbers.js";
 
-/** Entries in a page: an operation on a whole page takes some ten microseconds. */
+/** Entries in a page. An operation on a whole page takes about ten microseconds. */
 export const entriesPerPage = 512;
 
-/** Growth factor of the room for names. */
+/** Growth factor of the space for names. */
 const nameGrowth = 1.5;
 
-/** An entry is five doubles and then eight words, in one array that is seen as both. */
+/** An entry is five doubles followed by eight words, in one array with a view of each type. */
 const doublesPerEntry = 9;
 const wordsPerEntry = 2 * doublesPerEntry;
 const promisedNumber = 0;
@@ -21,35 +21,38 @@ const leaseOwner = 12;
 const barredOwner = 13;
 const payer = 14;
 const released = 15;
-/** Where the words of its name begin; in a free slot the next free one. */
+/** Offset of the name's first word; in a free slot, the next free slot. */
 const nameStart = 16;
-/** Bytes of its name; 0 in a free slot. */
+/** Length of the name in bytes; 0 in a free slot. */
 const nameLength = 17;
 
 const noSlot = 0xffff_ffff;
 
-/** A name may begin with any character, a byte order mark among them. */
+/** A name may begin with any character, even a byte order mark. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Some entries with their names, packed into typed arrays. The garbage collector looks at three objects in
- * place of thousands, which would cost a member half of its time.
+ * A page of entries with their names, packed into typed arrays. The garbage collector visits three objects
+ * instead of thousands, which would take half of a member's time.
  */
 export class EntryPage {
   #doubles: Float64Array;
   #words: Uint32Array;
-  /** The bytes of names, each from the beginning of a word on and with zeros after it. */
+  /** The bytes of names, each aligned to a word and padded with zeros. */
   #names: Uint32Array;
   #nameBytes: Uint8Array;
-  /** Where the next name goes, and how many of the words before belong to entries. */
+  /** Offset for the next name, and the number of words before it that are in use. */
   #namesEnd = 0;
   #namesUsed = 0;
-  /** The first slot that was never used; freed slots form a list. */
+  /** The first slot that was never used; freed slots form a linked list. */
   #unused = 0;
   #firstFree = noSlot;
   #count = 0;
 
-  /** @param entries for how many it has room at first, and for how many bytes of their names */
+  /**
+   * @param entries initial capacity in entries
+   * @param nameBytes initial capacity for the bytes of their names
+   */
   constructor(entries: number, nameBytes: number) {
     this.#doubles = new Float64Array(doublesPerEntry * entries);
     this.#words = new Uint32Array(this.#doubles.buffer);
@@ -70,7 +73,7 @@ export class EntryPage {
     return this.#names.byteLength;
   }
 
-  /** The first slot from this one on that has an entry; -1 when none has. */
+  /** The first occupied slot at or after this one; -1 when there is none. */
   nextUsed(from: number): number {
     for (let slot = from; slot < this.#unused; slot += 1) if (this.nameBytesAt(slot) > 0) return slot;
     return -1;
@@ -94,7 +97,7 @@ export class EntryPage {
     return true;
   }
 
-  /** Whether the name there has this many bytes and these words. */
+  /** Whether the name there has this length in bytes and these words. */
   nameIs(slot: number, name: Uint32Array, length: number): boolean {
     const base = slot * wordsPerEntry;
     if (this.#words[base + nameLength] !== length) return false;
@@ -105,7 +108,7 @@ export class EntryPage {
     return true;
   }
 
-  /** Copies the words of the name there, and returns how many bytes it has. */
+  /** Copies the words of the name there, and returns its length in bytes. */
   copyName(slot: number, into: Uint32Array): number {
     const start = this.#words[slot * wordsPerEntry + nameStart]!;
     const length = this.nameBytesAt(slot);
@@ -114,8 +117,8 @@ export class EntryPage {
   }
 
   /**
-   * A slot for an entry whose name has these words and this many bytes; all other fields are zero. The page
-   * must not be full.
+   * Allocates a slot for an entry whose name has these words and this length in bytes. All other fields are
+   * zero. The page must not be full.
    */
   take(name: Uint32Array, length: number): number {
     const slot = this.#freeSlot();
@@ -205,7 +208,7 @@ export class EntryPage {
     return 4 * this.#words[slot * wordsPerEntry + nameStart]!;
   }
 
-  /** Makes room for a name: names of entries that have gone leave theirs first. */
+  /** Makes room for a name, first by reclaiming the space of removed names. */
   #reserveNameWords(more: number): void {
     if (this.#namesEnd + more <= this.#names.length) return;
     const [names, words] = [this.#names, this.#words];
@@ -225,7 +228,7 @@ export class EntryPage {
   }
 }
 
-/** Words for this many bytes. */
+/** Number of words for this many bytes. */
 export function wordsOf(bytes: number): number {
   return (bytes + 3) >>> 2;
 }

@@ -32,7 +32,7 @@ function remove(table: EntryTable, of: string): void {
   for (const cursor = table.cursor(); cursor.next();) if (cursor.name === of) cursor.delete();
 }
 
-test("a table has what a map has, whatever is put in, changed and removed", () => {
+test("a table behaves like a map under any insertions, changes and removals", () => {
   const act = fc.tuple(name, fc.option(entry, { nil: undefined, freq: 2 }));
   fc.assert(
     fc.property(fc.array(act, { maxLength: 60 }), fc.integer(), (acts, seed) => {
@@ -52,7 +52,7 @@ test("a table has what a map has, whatever is put in, changed and removed", () =
   );
 });
 
-test("a table of many pages finds each of them, and none of those that have gone", () => {
+test("a table of many pages finds every entry, and none that was removed", () => {
   const table = new EntryTable(7);
   const count = 5 * entriesPerPage + 1;
   const kept = (index: number) => ({ ...emptyEntry(), token: index, leaseOwner: `o.${index % 3}` });
@@ -66,7 +66,7 @@ test("a table of many pages finds each of them, and none of those that have gone
   expect(table.size).toBe(count + Math.ceil(count / 4));
 });
 
-test("a cursor meets once what is there from its beginning to its end, though others come and go", () => {
+test("a cursor visits once each entry that exists throughout, while others come and go", () => {
   const table = new EntryTable(3);
   for (let index = 0; index < 3 * entriesPerPage; index += 1) table.set(`stays/${index}`, emptyEntry());
   for (let index = 0; index < 3 * entriesPerPage; index += 1) table.set(`goes/${index}`, emptyEntry());
@@ -83,7 +83,7 @@ test("a cursor meets once what is there from its beginning to its end, though ot
   expect(new Set(met).size).toBe(met.length);
 });
 
-test("a page reuses the room of names that have gone, so that changing names do not make it grow", () => {
+test("a page reuses the space of removed names, so that changing names do not make it grow", () => {
   const page = new EntryPage(1, 1);
   const owners = new OwnerNumbers();
   const words = new Uint32Array(128);

@@ -11,23 +11,22 @@ const encoder = new TextEncoder();
 const pageBits = Math.log2(entriesPerPage);
 
 /**
- * The entries of an acceptor by the names of their resources: a map that takes some hundred bytes for each
- * and gives the garbage collector nothing to look at (`entry-page.ts`), and in which nothing takes longer the
- * more there are (`name-index.ts`).
- *
- * An entry is handed out as a copy, and a change counts when it is put back with `set`.
+ * The entries of an acceptor, keyed by resource name: a map that takes about a hundred bytes for each and
+ * gives the garbage collector nothing to visit (`entry-page.ts`). No operation takes longer as the table
+ * grows (`name-index.ts`). An entry is handed out as a copy; a change takes effect when the entry is put back
+ * with `set`.
  */
 export class EntryTable implements SoughtName {
   readonly #seed: number;
   readonly #index = new NameIndex();
   readonly #owners = new OwnerNumbers();
   readonly #pages: (EntryPage | undefined)[] = [];
-  /** Pages with room, including pages that do not exist yet. The last is filled first. */
+  /** Pages with free slots, including pages that do not exist yet. The last is filled first. */
   readonly #open: number[] = [];
   #size = 0;
   /**
-   * The name that was looked for last, its bytes with zeros up to the next word, their hash, and where it
-   * stands: -1 when nowhere.
+   * The name looked up last: its bytes padded with zeros to a full word, their hash, and its position, -1 if
+   * absent.
    */
   #name: string | undefined;
   readonly #words = new Uint32Array(wordsOf(resourceNameBytesMax));
@@ -36,7 +35,7 @@ export class EntryTable implements SoughtName {
   #hash = 0;
   #position = -1;
 
-  /** @param seed of the hashes of names: one that those who choose names do not know. */
+  /** @param seed of the hashes of names; it must be unknown to whoever chooses the names. */
   constructor(seed: number) {
     this.#seed = seed;
   }
@@ -45,7 +44,7 @@ export class EntryTable implements SoughtName {
     return this.#size;
   }
 
-  /** How many owners its entries name. */
+  /** Number of distinct owners in its entries. */
   get owners(): number {
     return this.#owners.size;
   }
@@ -62,7 +61,7 @@ export class EntryTable implements SoughtName {
     this.#page(this.#position).write(slotIn(this.#position), entry, this.#owners);
   }
 
-  /** Bytes of UTF-8 that a name takes. */
+  /** Length of a name in UTF-8 bytes. */
   nameBytes(name: string): number {
     this.#seek(name);
     return this.#length;
@@ -72,9 +71,9 @@ export class EntryTable implements SoughtName {
     return new EntryCursor(this);
   }
 
-  // By position, for cursors: an entry stays where it is.
+  // By position, for cursors: an entry never moves.
 
-  /** The first position from this one on that has an entry; -1 when none has. */
+  /** The first occupied position at or after this one; -1 when there is none. */
   nextUsed(from: number): number {
     for (let number = pageOf(from); number < this.#pages.length; number += 1) {
       const first = number * entriesPerPage;
@@ -113,7 +112,7 @@ export class EntryTable implements SoughtName {
     if (page.count === 0) this.#pages[number] = undefined;
   }
 
-  /** Whether the wanted name is at this position. */
+  /** Whether the name at this position is the wanted one. */
   isAt(position: number): boolean {
     return this.#page(position).nameIs(slotIn(position), this.#words, this.#length);
   }
@@ -152,7 +151,7 @@ export class EntryTable implements SoughtName {
     this.#size += 1;
   }
 
-  /** The first is small, as most tables are; to others it is an example of how long names are. */
+  /** The first page is small, as most tables are. It shows later pages how long names are. */
   #newPage(): EntryPage {
     const first = this.#pages[0];
     return first?.isFull === true ? new EntryPage(entriesPerPage, first.namesBytes) : new EntryPage(4, 64);
@@ -177,7 +176,7 @@ function slotIn(position: number): number {
 }
 
 /**
- * Goes through the entries. An entry that exists throughout is visited once; one that is added or removed
+ * A cursor over the entries. An entry that exists throughout is visited once; one that is added or removed
  * meanwhile may be visited or not.
  */
 export class EntryCursor {
@@ -188,7 +187,7 @@ export class EntryCursor {
     this.#table = table;
   }
 
-  /** Goes to the next entry. False when there is none any more. */
+  /** Goes to the next entry. False at the end. */
   next(): boolean {
     const position = this.#table.nextUsed(this.#position + 1);
     if (position === -1) return false;

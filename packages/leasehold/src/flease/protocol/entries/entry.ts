@@ -5,23 +5,23 @@ export interface Entry {
   leaseOwner: string;
   leaseNumber: number;
   leaseSequence: number;
-  /** When the lease ends on the wall clock, as its owner wrote it. */
+  /** The lease's end on the wall clock, as its owner wrote it. */
   leaseExpiresWallMs: number;
-  /** When it ends by this acceptor's steady clock. */
+  /** Its end on this acceptor's steady clock. */
   leaseExpiresMonoMs: number;
   released: boolean;
-  /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
+  /** The tenure's fencing token as its owner reported it; returned to queries, never decided on. */
   token: number;
   /**
-   * The owner whose lease was broken: all its requests are refused until the entry is discarded (3.13).
-   * Empty: no bar.
+   * The owner whose lease was broken: all requests of that owner are refused until the entry is discarded
+   * (3.13). Empty: no bar.
    */
   barredOwner: string;
   /** The payer, by its number in `Quotas`; 0: none. */
   payer: number;
 }
 
-/** A record of nothing, to be filled in. */
+/** Creates an empty record to be filled in. */
 export function clearEntry(entry: Entry): Entry {
   entry.promisedNumber = 0;
   entry.promisedOwner = "";

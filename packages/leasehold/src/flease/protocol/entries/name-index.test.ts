@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { hashOfWords, NameIndex } from "./name-index.js";
 
-/** Names are numbers here, and stand at the position of that number. */
+/** Here names are numbers, each stored at the position of the same number. */
 class Names {
   readonly index = new NameIndex();
   readonly hashes: readonly number[];
@@ -28,7 +28,7 @@ class Names {
   }
 }
 
-/** Many with one hash, many that differ in their first or their last bits alone, and some by chance. */
+/** Many equal hashes, many that differ only in their first or last bits, and some at random. */
 const hash = fc.oneof(
   fc.constantFrom(0, -1, 5),
   fc.nat(0xfff),
@@ -36,7 +36,7 @@ const hash = fc.oneof(
   fc.integer(),
 );
 
-test("what was added and not removed is found, however alike the hashes are", () => {
+test("names that were added and not removed are found, however similar their hashes", () => {
   fc.assert(
     fc.property(
       fc.array(hash, { minLength: 1, maxLength: 2_000, size: "max" }),

@@ -1,34 +1,37 @@
 /**
- * From names to positions, by extendible hashing (Fagin and others, 1979): the first bits of a name's hash
- * choose a segment, and in a segment the name is found by linear probing. A full segment is divided in two,
- * so that the index grows and shrinks in steps of some microseconds however large it is. One hash table would
- * stop everything for as long as it takes to move a million names.
+ * An index from names to positions by extendible hashing (Fagin et al., 1979). The first bits of a name's
+ * hash choose a segment, in which the name is found by linear probing. A full segment is split in two, so the
+ * index grows and shrinks in steps of a few microseconds, whatever its size. A single hash table would block
+ * everything while it rehashes a million names.
  */
 
-/** Names a segment has room for; an eighth of them at first. It is split when three quarters are taken. */
+/**
+ * Capacity of a full-size segment; a new one starts at an eighth. A segment is split when three quarters
+ * full.
+ */
 const slotsMax = 1_024;
 const slotsMin = 8;
 const fillMax = 3 / 4;
 
-/** Two halves that have become this empty are put together. */
+/** Two halves are merged when they are this empty. */
 const fillMin = 1 / 4;
 
 /**
- * Segments are chosen by at most this many bits: 16 million, enough for billions of names. Beyond that a
+ * At most this many bits choose a segment: 16 million segments, enough for billions of names. Beyond that a
  * segment grows instead, as it does when many names have the same hash.
  */
 const depthMax = 24;
 
-/** Whether the wanted name is at a position. */
+/** Whether the name at a position is the wanted one. */
 export interface SoughtName {
   isAt(position: number): boolean;
 }
 
 class Segment {
-  /** For each slot the hash of a name, and one more than its position: 0 where there is none. */
+  /** For each slot the hash of a name, and its position plus one: 0 marks an empty slot. */
   slots: Int32Array;
   count = 0;
-  /** How many bits its names' hashes have in common. */
+  /** Number of leading bits that its names' hashes have in common. */
   readonly depth: number;
 
   constructor(depth: number, slots: number) {
@@ -40,7 +43,7 @@ class Segment {
     return this.slots.length / 2;
   }
 
-  /** The slot of the sought name; -1 when it is not here. */
+  /** The slot of the wanted name; -1 when it isn't in this segment. */
   find(hash: number, sought: SoughtName): number {
     const { slots } = this;
     const mask = slots.length / 2 - 1;
@@ -84,7 +87,7 @@ class Segment {
     this.#addAll(slots, () => this);
   }
 
-  /** Puts its names into others. */
+  /** Redistributes its names to other segments. */
   divide(into: (hash: number) => Segment): void {
     this.#addAll(this.slots, into);
   }
@@ -96,7 +99,9 @@ class Segment {
 }
 
 export class NameIndex {
-  /** Segments by the first `#depth` bits of a hash; a segment of less depth has several places. */
+  /**
+   * Segments by the first `#depth` bits of a hash; a segment with fewer common bits appears several times.
+   */
   #segments: Segment[] = [new Segment(0, slotsMin)];
   #depth = 0;
 
@@ -104,7 +109,7 @@ export class NameIndex {
     return new Set(this.#segments).size;
   }
 
-  /** The position of the sought name; -1 when it has none. */
+  /** The position of the wanted name; -1 when it has none. */
   find(hash: number, sought: SoughtName): number {
     const segment = this.#segmentOf(hash);
     const slot = segment.find(hash, sought);
@@ -121,7 +126,7 @@ export class NameIndex {
     segment.add(hash, position + 1);
   }
 
-  /** The sought name has no position any more. */
+  /** Removes the wanted name. */
   remove(hash: number, sought: SoughtName): void {
     const segment = this.#segmentOf(hash);
     segment.remove(segment.find(hash, sought));
@@ -132,7 +137,7 @@ export class NameIndex {
     return this.#segments[firstBits(hash, this.#depth)]!;
   }
 
-  /** Returns the half in which the hash is. */
+  /** Splits a segment, and returns the half that the hash belongs to. */
   #divide(segment: Segment, hash: number): Segment {
     if (segment.depth === this.#depth) {
       this.#segments = this.#segments.flatMap((each) => [each, each]);
@@ -160,7 +165,7 @@ export class NameIndex {
     this.#place(bits >>> 1, whole);
   }
 
-  /** Puts a segment wherever hashes with its first bits look for it. */
+  /** Puts a segment at every index whose hashes belong to it. */
   #place(bits: number, segment: Segment): void {
     const free = this.#depth - segment.depth;
     this.#segments.fill(segment, bits << free, (bits + 1) << free);
@@ -172,8 +177,8 @@ function firstBits(hash: number, count: number): number {
 }
 
 /**
- * The hash of a name by its words, 32 bits: MurmurHash3, from a seed that nobody outside knows, so that names
- * with one hash are not easily chosen.
+ * The 32-bit hash of a name's words: MurmurHash3 with a secret seed, so that nobody can easily choose names
+ * with equal hashes.
  */
 export function hashOfWords(words: Uint32Array, count: number, seed: number): number {
   let hash = seed ^ count;

@@ -1,10 +1,10 @@
 /**
- * Numbers for the owners that entries name, so that an entry holds four bytes in place of a text. A number is
- * free again when no entry has it.
+ * Numbers for the owners in entries, so that an entry holds four bytes instead of a string. A number is free
+ * again when no entry uses it.
  */
 export class OwnerNumbers {
   readonly #numbers = new Map<string, number>();
-  /** Nobody is number 0 and is not counted. */
+  /** Number 0 means no owner and is not counted. */
   readonly #owners = [""];
   readonly #uses = [0];
   readonly #free: number[] = [];
@@ -17,7 +17,7 @@ export class OwnerNumbers {
     return this.#owners[number]!;
   }
 
-  /** One more place names this owner. */
+  /** Adds a reference to this owner. */
   take(owner: string): number {
     if (owner === "") return 0;
     let number = this.#numbers.get(owner);
@@ -31,7 +31,7 @@ export class OwnerNumbers {
     return number;
   }
 
-  /** One place fewer has this number. */
+  /** Drops a reference to this number. */
   give(number: number): void {
     if (number === 0) return;
     this.#uses[number]! -= 1;
