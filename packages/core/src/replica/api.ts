@@ -6,33 +6,33 @@ import type { Effects, Input } from "./types.js";
 /**
  * The logic of one server of the core, as its host sees it; implemented by `Replica`.
  *
- * The host's loop: pass in each event with `step`, then call `take()` until it returns `undefined`, and
- * execute each `Effects`. Several inputs before one `take()` make one batch. `now` must be read after the
- * input arrived. A leader judges leases by the steady clock; a reading older than the one before counts as
- * that one. The wall clock shows for how long the steady one stood still.
+ * The host's loop: pass in each event with `step`, then call `take()` until it returns `undefined`, and carry
+ * out each `Effects`. Several inputs before one `take()` make one batch. `now` must be read after the input
+ * arrived. A leader uses the steady clock for leases; a reading older than the previous one counts as the
+ * previous one. The wall clock shows how long the steady clock was stopped.
  */
 export interface ServerLogic {
-  /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and never continue with this log */
+  /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and must never continue with this log */
   step(input: Input, now: BothClocks): void;
-  /** The next work for the host; `undefined` if there is none. Everything is returned once. */
+  /** The next work for the host; `undefined` if there is none. All work is returned once. */
   take(): Effects | undefined;
   status(): ReplicaStatus;
-  /** The user whose token this is, if it is valid. */
+  /** Returns the token's user, if the token is valid. */
   userOf(token: string): string | undefined;
 }
 
 /** For operators, metrics and the Maintenance service. */
 export interface ReplicaStatus extends Status {
-  /** 0 until the cluster has begun. */
+  /** 0 until the log has the cluster's id. */
   readonly cluster: bigint;
-  /** The version that the cluster speaks. */
+  /** The cluster's version. */
   readonly version: number;
   readonly revision: number;
-  /** This process has had everything that was committed when it asked a leader. */
+  /** Whether this process has applied everything that was committed when it asked a leader. */
   readonly hasCaughtUp: boolean;
   readonly compacted: number;
   readonly keys: number;
-  /** Applied since this process began. */
+  /** Puts applied since this process began. */
   readonly puts: number;
   readonly deletions: number;
   readonly leases: number;
@@ -40,16 +40,16 @@ export interface ReplicaStatus extends Status {
   readonly bytes: number;
   /** Members whose space alarm is raised. */
   readonly spaceAlarms: readonly MemberId[];
-  /** Members whose content differs from the others'; 0 if it is unclear which. */
+  /** Members whose content differs from the others'; 0 if it is unclear whose is wrong. */
   readonly corruptAlarms: readonly MemberId[];
   /** Pending requests. */
   readonly requests: number;
-  /** Commands, reads and refreshes that got no answer from a leader, since this process began. */
+  /** Commands, reads and refreshes that no leader answered, since this process began. */
   readonly proposalsFailed: number;
   readonly asksFailed: number;
   /** Commands that took longer than 100 ms to apply. */
   readonly slowApplies: number;
   readonly watches: number;
-  /** Watches that read from history, as they are new or slow. */
+  /** Watches that read from history because they are new or slow. */
   readonly watchesBehind: number;
 }

@@ -5,15 +5,15 @@ import type { Steps } from "../state/steps.js";
 import type { Context } from "./context.js";
 import { readCommand } from "./proposals/read-command.js";
 
-/** Units that any entry costs, beside the keys it visits. */
+/** Units that each entry costs in addition to the keys it visits. */
 const unitsPerEntry = 8;
 
-/** An entry that takes longer is slow: etcd's threshold. */
+/** Entries that take longer count as slow; etcd's threshold. */
 const slowMs = 100;
 
 export interface AppliedEntry {
   readonly entry: Entry;
-  /** Absent if the entry is no command. */
+  /** Absent if the entry has no command. */
   readonly command: Command | undefined;
   readonly applied: Applied | undefined;
 }
@@ -25,7 +25,7 @@ interface Applying {
 }
 
 export interface ApplierListener {
-  /** Whether a client of this server waits for its answer. */
+  /** Whether a client of this server waits for the command's answer. */
   isAwaited(command: Command): boolean;
   /** An entry of this term is about to be applied. */
   reached(term: number): void;
@@ -33,8 +33,8 @@ export interface ApplierListener {
 }
 
 /**
- * Applies committed entries one by one, a bounded part in each turn: a command that changes a million keys
- * takes many. Readers see none of it before its last step.
+ * Applies committed entries one by one, a bounded part per turn: a command that changes a million keys takes
+ * many turns. Readers see no changes of a command before its last step.
  */
 export class Applier {
   readonly #context: Context;
@@ -55,7 +55,7 @@ export class Applier {
     return this.#slow;
   }
 
-  /** False: the state is between two commands. */
+  /** False between two commands. */
   get isApplying(): boolean {
     return this.#context.state.isApplying;
   }
@@ -71,7 +71,7 @@ export class Applier {
     this.#next = 0;
   }
 
-  /** The state is about to be replaced by one that has all pending entries. */
+  /** The state is about to be replaced by one that includes all pending entries. */
   replaced(): void {
     this.#entries = [];
     this.#next = 0;
@@ -90,7 +90,7 @@ export class Applier {
     while (!this.isApplying && !isOver() && this.#context.state.revisions.hasGarbage) this.#sweep();
   }
 
-  /** False if there is nothing to do. */
+  /** Returns false if there is nothing to do. */
   #step(): boolean {
     this.#applying ??= this.#begin();
     if (this.#applying === undefined) return false;

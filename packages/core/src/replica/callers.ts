@@ -8,9 +8,9 @@ import type { Context } from "./context.js";
 import type { ClientRequest, Credentials } from "./types.js";
 
 /**
- * Commands that are checked again where they are applied, against the revision of rights at which their token
- * or certificate was checked first; those among them that name no keys do no harm. All other commands are
- * checked there only by user, so a server must not let them pass before it has heard which tokens have ended.
+ * Commands checked again when applied, against the revision of rights at which their token or certificate was
+ * first checked (those that name no keys do no harm). All other commands are then only checked by user, so a
+ * server must not let them pass before it knows which tokens have ended.
  */
 const checkedTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "authenticate",
@@ -22,27 +22,27 @@ const checkedTwice: ReadonlySet<Command["body"]["case"]> = new Set([
   "txn",
 ] as const);
 
-/** Requests that name no keys: each authenticated user may send them. */
+/** Requests that name no keys: every authenticated user may send them. */
 const knownOnly: ReadonlySet<ClientRequest["kind"]> = new Set([
   "findLease",
   "leaseLeases",
   "leaseTimeToLive",
 ] as const);
 
-/** Requests that need no rights: clients without any find a majority by them. */
+/** Requests that need no rights: with these, clients without credentials find a majority. */
 const toAnybody: ReadonlySet<ClientRequest["kind"]> = new Set(["memberList"] as const);
 
 /**
- * Authentication and authorization of clients. A command is checked before it is proposed, and again where
- * it is applied: only there it is certain which rights hold. The first check refuses nothing, as this server
- * may not know of a user, a right or a token yet: what it does not let pass is checked again when the leader
- * has confirmed the read index.
+ * Authentication and authorization of clients. A command is checked before it is proposed and again when it
+ * is applied, as only then it is certain which rights hold. The first check refuses nothing, since this
+ * server may not know of a user, a right or a token yet: a command that does not pass is checked again when
+ * the leader has confirmed the read index.
  */
 export class Callers {
   readonly #context: Context;
   /**
-   * Each token stands in the log, so that every server knows it; each server counts its expiry by itself.
-   * Tokens are no part of the state: a restarted server knows none, and clients authenticate again.
+   * Tokens are in the log, so that every server knows them; each server counts their expiry separately. They
+   * are not part of the state: a restarted server knows none, and clients authenticate again.
    */
   readonly #tokens: Sessions;
   #hasCaughtUp = false;
@@ -55,8 +55,8 @@ export class Callers {
 
   /**
    * Whether this server has, since its start, applied everything that was committed when it asked a leader.
-   * Until then its state may be arbitrarily old, from a time with other rights, and it shows nothing of it.
-   * From then on it shows its state, even without a majority.
+   * Until then its state may be arbitrarily old, from a time with other rights, and the server shows nothing
+   * of it. From then on it shows its state, even without a majority.
    */
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp;
@@ -66,7 +66,7 @@ export class Callers {
     this.#hasCaughtUp = true;
   }
 
-  /** A leader has answered since this server began: everything after this entry is new. */
+  /** A leader has answered since this server began: all entries after this index are new. */
   newAfter(index: number): void {
     this.#newAfter = Math.min(this.#newAfter, index);
   }
@@ -74,7 +74,7 @@ export class Callers {
   /**
    * Records the user in the command.
    *
-   * @returns false if this server's state, which may be out of date, would refuse it
+   * @returns false if this server's state, which may be out of date, does not permit the command
    */
   mayPropose(command: Command, credentials: Credentials | undefined): boolean {
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
@@ -89,8 +89,7 @@ export class Callers {
   }
 
   /**
-   * Records the user in the command, on a server that has everything that was committed when the request
-   * came.
+   * Records the user in the command, on a server that has applied everything committed when the request came.
    *
    * @throws CoreError
    */
@@ -101,7 +100,9 @@ export class Callers {
     if (auth.isEnabled) checkNamed(new RightsCheck(auth, asker), command.body);
   }
 
-  /** Whether this server's state allows the read; otherwise it is checked again, as with a command. */
+  /**
+   * Whether this server's state allows the read. If not, the read is checked again later, as a command is.
+   */
   mayRead(asked: ClientRequest, credentials: Credentials | undefined): boolean {
     if (!this.#hasCaughtUp) return toAnybody.has(asked.kind);
     if (credentials === undefined && !this.#context.state.auth.isEnabled) return true;
@@ -115,7 +116,7 @@ export class Callers {
   }
 
   /**
-   * Call it where the answer begins to be built, as that shows the keys of this moment.
+   * Call it when an answer begins to be built, since the answer shows the keys of that moment.
    *
    * @returns undefined while authentication is disabled
    * @throws CoreError
@@ -136,8 +137,8 @@ export class Callers {
   }
 
   /**
-   * The user of a watch; undefined while authentication is disabled. Call it once this server has caught
-   * up.
+   * Returns the user of a watch; undefined while authentication is disabled. Call it only once this server
+   * has caught up.
    *
    * @throws CoreError
    */
@@ -148,7 +149,11 @@ export class Callers {
     return asker?.user;
   }
 
-  /** A watch continues while its user may read all of its keys. @throws CoreError */
+  /**
+   * Checks that a watch's user may still read all of its keys.
+   *
+   * @throws CoreError
+   */
   recheckWatch(range: KeyRange, user: string | undefined): void {
     const { auth } = this.#context.state;
     if (!auth.isEnabled) return;
@@ -170,7 +175,7 @@ export class Callers {
       if (user === undefined) throw new CoreError("invalidAuthToken");
       return { user, revision };
     }
-    // The token was signed before rights changed: also requests that name no keys are refused.
+    // The token was signed before rights changed: requests that name no keys are refused, too.
     if (isEnabled && credentials.revision !== undefined && credentials.revision < revision)
       throw new CoreError("authRevisionOld");
     return { user: credentials.user, revision: credentials.revision ?? revision };
@@ -184,7 +189,7 @@ export class Callers {
       const { token: random, user } = body.value;
       if (random === "") return;
       const token = `${random}.${index}`;
-      // Only the server that was asked has an answer to give.
+      // Only the server that was asked has an answer to complete.
       if (answer !== undefined) Object.assign(answer, { token });
       // An older token may have ended while this server was away.
       if (index > this.#newAfter) this.#tokens.add(token, user, this.#context.nowMs);
@@ -193,7 +198,7 @@ export class Callers {
     else if (body.case === "authDisable") this.#tokens.endAll();
   }
 
-  /** Entries were skipped, which may have deleted users. */
+  /** Entries were skipped, which may have deleted users or changed passwords. */
   replaced(): void {
     this.#tokens.endAll();
   }

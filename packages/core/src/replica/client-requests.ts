@@ -33,7 +33,10 @@ interface AnsweredRead {
   readonly requests: readonly PendingRequest[];
 }
 
-/** This server's state is new enough (etcd: `serializable`): no leader is needed. */
+/**
+ * Whether this server's state is new enough for the request, so that no leader is needed (etcd:
+ * `serializable`).
+ */
 function isSerializableRead(asked: ClientRequest): boolean {
   if (asked.kind === "range") return asked.request.serializable;
   if (asked.kind === "freeze") return true;
@@ -41,7 +44,7 @@ function isSerializableRead(asked: ClientRequest): boolean {
   return asked.kind === "txn" && isSerializable(asked.request);
 }
 
-/** The leader judges it before it is proposed. */
+/** Whether the leader judges the request before it is proposed. */
 function isMembershipRequest(asked: ClientRequest): boolean {
   switch (asked.kind) {
     case "memberAdd":
@@ -54,20 +57,22 @@ function isMembershipRequest(asked: ClientRequest): boolean {
   }
 }
 
-/** The request is not checked against rights where it is applied, and they may have changed. */
+/**
+ * Membership requests are not checked against rights when applied, and rights may have changed: check again.
+ */
 function lookAgain(pending: PendingRequest): void {
   if (isMembershipRequest(pending.request)) pending.isUnclear = true;
 }
 
 /**
- * Requests of one server's clients. Writes go to the leader's log and are answered when they are applied
- * here, never earlier; reads and refreshes are answered after the leader has confirmed that it leads.
+ * Requests from one server's clients. Writes go to the leader's log and are answered when they are applied
+ * here, never earlier. Reads and refreshes are answered after the leader has confirmed that it leads.
  *
  * A proposal to the leader of one term is appended in that term or never, and terms never decrease along a
  * log (Raft 5.3). So once an entry of a later term is applied here, a proposal that has not been applied
  * never will be, and is proposed again: a dead leader delays no request for longer than an election. Before
- * that nothing is proposed again; if its outcome can't be learnt in time, the answer is `request timed
- * out`.
+ * that nothing is proposed again; if a request's outcome can't be learnt in time, the answer is `request
+ * timed out`.
  */
 export class ClientRequests {
   readonly #context: Context;
@@ -75,24 +80,24 @@ export class ClientRequests {
   readonly #callers: Callers;
   readonly requests: PendingRequests;
   #number: number;
-  /** Not sent to a leader yet. */
+  /** Not sent to any leader yet. */
   readonly #waiting = new NumberMap<PendingRequest>();
-  /** Refused by the leader for now: until the next tick or leader. */
+  /** Refused by the leader for now: retried at the next tick or with the next leader. */
   readonly #held = new NumberMap<PendingRequest>();
   readonly #forwarding: Forwarding<PendingRequest>;
-  /** Possibly in a leader's log; by command number. */
+  /** Possibly in a leader's log, by command number. */
   readonly #proposed = new NumberMap<PendingRequest>();
   /** Term of the last entry applied here. */
   #reachedTerm = 0;
-  /** In the order of requests. */
+  /** Requests that the leader was asked about, in order. */
   readonly #asking = new NumberMap<Asking>();
-  /** The leader has named the index that they wait for; it is not applied here yet. */
+  /** Reads whose index the leader has named, but which is not applied here yet. */
   #answered: AnsweredRead[] = [];
   /** Reads for which the state is new enough. */
   readonly #reads = new ReadScheduler();
-  /** Some can go to the leader now. */
+  /** Some waiting requests have passed their check and can go to the leader now. */
   #hasCleared = false;
-  /** This server's own read index request; `held`: until the next tick or leader. */
+  /** This server's own read index request. `held`: until the next tick or leader. */
   #own: "none" | "held" | "asked" = "none";
   #proposalsFailed = 0;
   #asksFailed = 0;
@@ -102,19 +107,19 @@ export class ClientRequests {
     this.#members = members;
     this.#callers = callers;
     this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
-    // Numbers name commands in the log, which outlives this process: an older process's answer must not be
-    // taken for its own.
+    // Numbers name commands in the log, which outlives this process: the answer to a command of an earlier
+    // process must not be taken for one of this process.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
     this.#forwarding = new Forwarding(context, this.#number + 1);
   }
 
   isOpen = (number: number): boolean => {
     const requests = this.#asking.get(number)?.requests;
-    // This server's own request, which has no client.
+    // An empty list is this server's own request, which has no client.
     return requests !== undefined && (requests.length === 0 || requests.some(({ isOpen }) => isOpen));
   };
 
-  /** Only queues: `dispatch` proposes all commands of a turn together, so that they make one write. */
+  /** Only queues the request: `dispatch` proposes all commands of a turn together, in one write. */
   request(asked: Extract<Input, { kind: "request" }>): void {
     const { credentials, id, request } = asked;
     this.#number += 1;
@@ -133,12 +138,14 @@ export class ClientRequests {
     }
   }
 
-  /** A membership change cannot be refused any more where it is applied. */
+  /**
+   * A membership change can no longer be refused when it is applied, so it must wait for a confirmed state.
+   */
   #mayPropose({ credentials, request }: Extract<Input, { kind: "request" }>, command: Command): boolean {
     return !isMembershipRequest(request) && this.#callers.mayPropose(command, credentials);
   }
 
-  /** This server is up to date with the time of the request: checks whether it may be proposed. */
+  /** This server's state is as new as the request: checks whether the command may be proposed. */
   #clear(pending: PendingRequest): void {
     const { credentials, number, request } = pending;
     try {
@@ -157,7 +164,7 @@ export class ClientRequests {
     this.requests.cancel(id);
   }
 
-  /** Its client has gone: it is dropped, with or without a leader. */
+  /** The client has gone: drops the request, with or without a leader. */
   #forget(pending: PendingRequest): void {
     this.#waiting.delete(pending.number);
     this.#held.delete(pending.number);
@@ -170,7 +177,7 @@ export class ClientRequests {
     return { proposalsFailed: this.#proposalsFailed, asksFailed: this.#asksFailed };
   }
 
-  /** Requests that wait to be sent, or for a leader. */
+  /** Number of requests that wait to be sent, or for a leader. */
   get waiting(): number {
     return this.#waiting.size + this.#held.size + this.#forwarding.size + this.#reads.size;
   }
@@ -199,7 +206,7 @@ export class ClientRequests {
     this.#ask("read", 0n, readers, deadlineMs);
   }
 
-  /** Requests a read index, so that the first clients of this server need not wait for that. */
+  /** Requests a read index in advance, so that the first clients of this server need not wait for it. */
   #catchUp(): void {
     if (this.#callers.hasCaughtUp || this.#own !== "none") return;
     const { electionMs, nowMs } = this.#context;
@@ -226,7 +233,7 @@ export class ClientRequests {
     this.#proposed.set(pending.number, pending);
   }
 
-  /** A leader's answer to itself may arrive before this returns. */
+  /** A leader's answer to itself may arrive before `send` returns. */
   #forward(pending: PendingRequest, command: Uint8Array): void {
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
@@ -235,7 +242,7 @@ export class ClientRequests {
     this.#unpropose(pending);
   }
 
-  /** Only if nothing of it was sent in this term. */
+  /** Undoes the proposal, if nothing of it was sent in this term. */
   #unpropose(pending: PendingRequest): void {
     if (pending.connection !== -1) return;
     pending.stage = "waiting";
@@ -260,7 +267,7 @@ export class ClientRequests {
     this.#forwarding.drained(member);
   }
 
-  /** Messages sent on the former connection may be lost. */
+  /** There is a new connection; messages sent on the previous one may be lost. */
   connected(member: MemberId, takesRepeats: boolean): void {
     this.#forwarding.connected(member, takesRepeats);
     if (member !== this.#context.leadership.leader) return;
@@ -296,7 +303,7 @@ export class ClientRequests {
 
   refused({ number, term, failure }: LeaderRefusal): void {
     const proposed = this.#proposed.get(number);
-    // Of an earlier term: it has been proposed again meanwhile.
+    // A refusal from an earlier term: the request has been proposed again meanwhile.
     if (proposed !== undefined && proposed.term !== term) return;
     const asking = this.#asking.get(number);
     this.#proposed.delete(number);
@@ -312,7 +319,7 @@ export class ClientRequests {
     }
   }
 
-  /** The leader has seen its number, and repeats its answer. */
+  /** The leader has seen the old number, and would repeat its answer. */
   #renumber(pending: PendingRequest): void {
     this.#number += 1;
     pending.number = this.#number;
@@ -335,14 +342,14 @@ export class ClientRequests {
       this.requests.answer(pending, answer ?? new CoreError("timeout"));
       return;
     }
-    // As etcd: member lists have no revision.
+    // As in etcd, member lists have no revision.
     answer.header = this.#context.header(isMembershipRequest(pending.request) ? 0 : revision);
     this.requests.answer(pending, answer);
   }
 
   /**
-   * An entry of this term is about to be applied: proposals of earlier terms that are not applied by now
-   * never will be.
+   * An entry of this term is about to be applied: proposals of earlier terms that have not been applied by
+   * now never will be.
    */
   reached(term: number): void {
     if (term <= this.#reachedTerm) return;
@@ -357,8 +364,8 @@ export class ClientRequests {
   }
 
   /**
-   * A snapshot covers entries that were not seen here: whether they include a given command cannot be
-   * learnt any more.
+   * A snapshot covers entries that this server has not seen: whether they include a pending command can no
+   * longer be learnt.
    */
   skipped(): void {
     for (const pending of this.#proposed.values()) this.#fail(pending, "timeout");
@@ -378,7 +385,7 @@ export class ClientRequests {
     }
   }
 
-  /** Continues reads in progress, a bounded part of them. */
+  /** Continues reads in progress, a bounded amount of work. */
   turn(): void {
     const { limits, state } = this.#context;
     this.#reads.turn(limits.unitsPerTurn, state.revisions.visits);
@@ -420,7 +427,10 @@ export class ClientRequests {
       this.#fail(due, this.#failureInTime(due));
   }
 
-  /** A client may repeat a request only if it certainly was not proposed. */
+  /**
+   * The failure by which a client knows whether it may repeat the request: only if it was certainly not
+   * proposed.
+   */
   #failureInTime({ stage }: PendingRequest): "timeout" | "noLeader" | "leaderChanged" {
     if (stage !== "waiting") return "timeout";
     return this.#context.knowsLeader ? "leaderChanged" : "noLeader";

@@ -15,20 +15,20 @@ import type { CommandBody, Context } from "./context.js";
 import type { ClientRequest } from "./types.js";
 
 /**
- * Minimum lease as a multiple of the election timeout: otherwise a change of leader alone could end it. As
- * etcd.
+ * Minimum lease, as a multiple of the election timeout: otherwise a change of leader alone could end a lease.
+ * etcd's value.
  */
 const ttlFloorFactor = 1.5;
 
 /**
- * The command to propose for a request; undefined if it only reads or refreshes.
+ * Returns the command to propose for a request; undefined if the request only reads or refreshes.
  * @throws CoreError for requests that can be refused without the log
  */
 export function commandFor(request: ClientRequest, context: Context, number: number): Command | undefined {
   const body = bodyFor(request, context);
   if (body === undefined) return undefined;
   const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
-  // It would be refused when applied, and stay in the log till then.
+  // The command would be refused when applied, and take room in the log until then.
   const refusal = refusalByAlarm(context.state, command.body);
   if (refusal !== undefined) throw refusal;
   return command;
@@ -41,7 +41,7 @@ export function encodeCommand(command: Command, { limits }: Context): Uint8Array
   return bytes;
 }
 
-/** The same command under another number. */
+/** Returns the same command under another number. */
 export function renumbered(command: Uint8Array, number: number): Uint8Array<ArrayBuffer> {
   return toBinary(CommandSchema, { ...readCommand(0, command), request: BigInt(number) });
 }
@@ -79,7 +79,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       if (action === Action.GET) return undefined;
       const value = { member, raised: action === Action.ACTIVATE };
       if (alarm === AlarmType.NOSPACE) return { case: "spaceAlarm", value };
-      // No other kind is ever raised, so a request to disarm one finds none.
+      // Other alarms are never raised, so a request to disarm one has no effect.
       return alarm === AlarmType.CORRUPT ? { case: "corruptAlarm", value } : undefined;
     }
     case "memberAdd": {
@@ -113,7 +113,7 @@ const adding: ReadonlySet<CommandBody["case"]> = new Set([
   "userGrantRole",
 ] as const);
 
-/** More addresses than any machine has. */
+/** Exceeds the number of addresses of any machine. */
 const peerUrlsMax = 16;
 
 function checkedUrls(urls: readonly string[]): string[] {
@@ -125,7 +125,7 @@ function checkedUrls(urls: readonly string[]): string[] {
 /** An address and a port, or the path of a Unix socket; the dialer checks the rest. */
 const urlPattern = /^(?:https?:\/\/[^\s/]{1,255}:\d{1,5}|unixs?:\/\/[^\s,]{1,103})$/;
 
-/** Ids are never reused, so that late messages to a former member reach no other. */
+/** Ids are never reused, so late messages to a former member reach no other member. */
 function freeMemberId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 64);
@@ -134,7 +134,7 @@ function freeMemberId({ random, state }: Context): bigint {
 }
 
 function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
-  // As etcd: alarms are reported before other reasons.
+  // As in etcd, alarms take precedence over other reasons.
   if (state.corruptAlarms.size > 0) throw new CoreError("corrupt");
   if (state.spaceAlarms.size > 0) throw new CoreError("noSpace");
   if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
@@ -142,7 +142,7 @@ function ttlFor(ttlSeconds: bigint, { electionMs, state }: Context): bigint {
   return ttlSeconds < floor ? floor : ttlSeconds;
 }
 
-/** Nearly always free. Otherwise the grant is refused when it is applied. */
+/** A random id, which is nearly always free. Otherwise the grant is refused when it is applied. */
 function freeLeaseId({ random, state }: Context): bigint {
   for (;;) {
     const id = randomBits(random, 63);
@@ -150,7 +150,7 @@ function freeLeaseId({ random, state }: Context): bigint {
   }
 }
 
-/** Bits taken from one random number. Every generator has more. */
+/** Bits taken from one random number. Every generator provides more. */
 const bitsPerDraw = 21;
 
 function randomBits(random: Random, bits: number): bigint {

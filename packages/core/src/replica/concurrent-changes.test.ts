@@ -16,11 +16,13 @@ import {
 import { CoreError } from "../state/errors.js";
 import type { ClientRequest } from "./types.js";
 
-/** Several operators change the members at once, at any servers, while leaders change and servers end. */
+/**
+ * Several operators change the members concurrently, on any servers, while leaders change and servers stop.
+ */
 
 const operators = 4;
 const steps = 60;
-/** Few: who wants one is often late. */
+/** Only a few, so that operators often compete for one. */
 const addresses = 5;
 const membersMost = 5;
 
@@ -43,7 +45,7 @@ class Search {
     this.#cluster.run(3_000);
   }
 
-  /** @throws Error if an answer, or what stands there in the end, cannot be */
+  /** @throws Error if an answer or the final membership is impossible */
   run(): void {
     for (let step = 0; step < steps; step += 1) {
       this.#disturb();
@@ -65,7 +67,7 @@ class Search {
   }
 
   #ask(): void {
-    // Before those that were added are there, all that are members may be down.
+    // Until added servers have started, all members may be down.
     const up = this.#members.filter((server) => server.isUp);
     if (up.length === 0) return;
     const request = this.#choose();
@@ -156,7 +158,7 @@ describe("concurrent membership changes", () => {
     (_, index) => first + index,
   );
 
-  test("are each done as asked, or refused, and all servers agree on what came of it", () => {
+  test("are each carried out or refused, and all servers agree on the outcome", () => {
     let done = 0;
     for (const seed of seeds) {
       const search = new Search(seed);

@@ -7,7 +7,7 @@ import { put, range } from "@leasehold/sim/inner/core/world/requests.js";
 import { CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import type { PeerMessage } from "./types.js";
 
-/** Servers whose connections carry so much, and are cut when a test says so. */
+/** Servers whose connections have a limited capacity, and are cut when a test says so. */
 const RANGE = "etcdserverpb.RangeResponse";
 const PUT = "etcdserverpb.PutResponse";
 
@@ -25,7 +25,7 @@ test("proposals in flight on a lost connection are sent once more, and applied o
     cluster.ask(follower!, PUT, put("a", "0"));
     const sent = [1, 2, 3].map((number) => cluster.send(follower!, put("a", `${number}`)));
     cluster.run(afterMs);
-    // All of them, so that the one that matters is among them.
+    // Cuts all connections, so that the one that matters is included.
     for (let cuts = 0; cuts < 12; cuts += 1) cluster.world.cutConnection();
     cluster.run(waitedMs);
     const failures = sent.map(({ outcome }) => failureOf(outcome));
@@ -43,7 +43,7 @@ test("proposals in flight on a lost connection are sent once more, and applied o
   expect(withFaults({ lostProposalsStayLost: true }, () => moments.some(isLost))).toBe(true);
 });
 
-test("a repeated proposal is appended once, and refused twice in the same words", () => {
+test("a repeated proposal is appended once, and a repeated refusal is the same", () => {
   const { right, wrong } = bothWays({ repeatedIsAppendedAgain: true }, () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -67,7 +67,7 @@ test("a repeated proposal is appended once, and refused twice in the same words"
   });
 });
 
-test("a leader of a later term does not say of a proposal that comes again that it was never appended", () => {
+test("a leader of a later term does not claim that a repeated proposal was never appended", () => {
   const { right, wrong } = bothWays({ refusalOfARepeatCounts: true }, () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -90,7 +90,7 @@ test("a leader of a later term does not say of a proposal that comes again that 
   expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
 });
 
-test("proposals beyond the connection's room wait at their sender, and are sent in order", () => {
+test("proposals that exceed the connection's room wait at their sender, and are sent in order", () => {
   const { right, wrong } = bothWays({ notSentIsForgotten: true }, () => {
     const cluster = new VirtualCluster({ ...connections, bytesPerMs: 20 });
     cluster.leader();
@@ -119,7 +119,7 @@ test("a leader that sends more than a second's capacity of its connections keeps
   expect(wrong.elections).toBeGreaterThan(0);
 });
 
-test("a read that takes long does not keep the leader from forgetting what was proposed meanwhile", () => {
+test("a long read does not keep the leader from forgetting settled proposals", () => {
   const cluster = new VirtualCluster({ timeoutMs: 20_000 });
   cluster.leader();
   const [follower] = cluster.followers();

@@ -11,7 +11,7 @@ import type { LeaderMessage } from "./proposals/leader-messages.js";
 
 export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
 
-/** Shared by the parts of one server. */
+/** The context shared by the parts of one server. */
 export class Context {
   readonly id: MemberId;
   readonly raft: ReplicatedLog;
@@ -70,14 +70,14 @@ export class Context {
   }
 
   /**
-   * Proposes a command of the leader's own, which gets no answer. Clients' commands carry the number by
-   * which they are answered, and go from `ClientRequests` to `raft`.
+   * Proposes a command of the leader's own, which gets no answer. Clients' commands have a number by which
+   * they are answered, and go directly from `ClientRequests` to `raft`.
    */
   propose(body: CommandBody): Proposed {
     return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
   }
 
-  /** The same from any server; it may be lost. */
+  /** The same on any server; the command may be lost. */
   proposeAnywhere(body: CommandBody): void {
     if (this.leads) {
       this.propose(body);

@@ -5,8 +5,7 @@ import { frozen, type SnapshotSource } from "../state/snapshot.js";
 import type { Context } from "./context.js";
 
 /**
- * One server's content at one moment, for hashes and backups, while the server continues. Nothing is
- * copied.
+ * One server's content at one moment, for hashes and backups while the server continues. Nothing is copied.
  */
 export interface FrozenState {
   readonly $typeName: "leasehold.FrozenState";
@@ -18,10 +17,10 @@ export interface FrozenState {
 }
 
 /**
- * Must not be called within a command (`isApplying`).
+ * Must not be called while a command is partly applied (`isApplying`).
  *
- * @throws CoreError `noLeader` before the first leader has written the core's id: backups of two cores would
- * be equal, and what is restored from equal ones has equal ids
+ * @throws CoreError `noLeader` before the first leader has written the core's id: before that, backups of two
+ *   cores could be equal, and cores restored from equal backups have equal ids
  */
 export function freeze(context: Context): FrozenState {
   const { appliedIndex, raft, state } = context;

@@ -19,7 +19,7 @@ const describes = (member: bigint): CommandBody => ({
 });
 const largest = 2n ** 64n - 1n;
 
-test("a command is in its proposer's name", () => {
+test("a command is accepted only from its proposer", () => {
   for (const id of [1n, 7n, largest]) {
     expect(isProposedBy(commandOf(id, put), id)).toBe(true);
     expect(isProposedBy(commandOf(id, put), id - 1n)).toBe(false);
@@ -27,19 +27,19 @@ test("a command is in its proposer's name", () => {
   }
 });
 
-test("a server describes itself in the core's name, and no other", () => {
+test("without a proposer, a server may only describe itself", () => {
   expect(isProposedBy(commandOf(0n, describes(7n)), 7n)).toBe(true);
   expect(isProposedBy(commandOf(0n, describes(8n)), 7n)).toBe(false);
   expect(isProposedBy(Buffer.concat([commandOf(0n, describes(7n)), commandOf(0n, put)]), 7n)).toBe(false);
 });
 
-test("the last proposer of several counts, as when the command is decoded", () => {
+test("the last of several proposers counts, as in decoding", () => {
   const both = Buffer.concat([commandOf(7n, put), commandOf(8n)]);
   expect(isProposedBy(both, 7n)).toBe(false);
   expect(isProposedBy(both, 8n)).toBe(true);
 });
 
-test("a change of the membership is proposed as one, and nothing else is", () => {
+test("only membership changes are proposed as such", () => {
   const change: CommandBody = { case: "memberChange", value: { member: 8n } };
   const update: CommandBody = { case: "memberUpdate", value: { member: 8n } };
   for (const body of [change, update]) {
@@ -50,10 +50,10 @@ test("a change of the membership is proposed as one, and nothing else is", () =>
   for (const body of [put, describes(7n)]) expect(isChangeOf(commandOf(7n, body), 7n)).toBe(false);
 });
 
-/** A put whose own content cannot be decoded, beside a proposer that can. */
+/** A put with undecodable content and a valid proposer. */
 const unreadable = Buffer.concat([commandOf(7n), Uint8Array.of(0x1a, 0x02, 0x0a, 0x7f)]);
 
-test("what is no command is nobody's", () => {
+test("bytes that are not a command are accepted from nobody", () => {
   const whole = commandOf(7n, put);
   for (const bytes of [new Uint8Array(), Uint8Array.of(0xff), whole.subarray(0, 20), whole.subarray(0, -1)])
     expect(isProposedBy(bytes, 7n)).toBe(false);

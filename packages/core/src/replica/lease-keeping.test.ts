@@ -10,17 +10,17 @@ const grant = (TTL: bigint) =>
   ({ kind: "leaseGrant", request: create(LeaseGrantRequestSchema, { ID: id, TTL }) }) as const;
 const revoke = { kind: "leaseRevoke", request: create(LeaseRevokeRequestSchema, { ID: id }) } as const;
 
-/** @returns how many leases were lost that had been granted under the id of one that was about to end */
+/** @returns how many leases were lost that were granted under the id of a lease about to expire */
 function lostSuccessors(): number {
   let lost = 0;
-  // Slow disks: what a client asks for stands in the log for a while before it is applied.
+  // Slow disks: requests are in the log for a while before they are applied.
   for (let afterMs = 1_900; afterMs < 2_200; afterMs += 25) {
     const cluster = new VirtualCluster({ latencyMs: 1, writeMs: 80 });
     const leader = cluster.leader();
     cluster.outcome(leader, grant(2n));
     cluster.run(afterMs);
     const revoked = cluster.send(leader, revoke);
-    // So that it comes after that one.
+    // So that the grant follows the revocation.
     cluster.run(15);
     const granted = cluster.send(leader, grant(600n));
     cluster.run(1_000);
@@ -36,7 +36,7 @@ function lostSuccessors(): number {
   return lost;
 }
 
-test("a lease under the id of one that was revoked does not end by what was found out about that one", () => {
+test("a lease granted under a revoked lease's id does not end by an expiry found before", () => {
   expect(lostSuccessors()).toBe(0);
   withFaults({ endsWhateverHasTheId: true }, () => expect(lostSuccessors()).toBeGreaterThan(0));
 });

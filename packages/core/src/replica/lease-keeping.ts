@@ -4,16 +4,16 @@ import { LeaderTracker, type LeaseTracker, type TimeLeft, untracked } from "./le
 
 /**
  * The leader's upkeep of leases: it finds expired ones and proposes their end, and periodically writes the
- * remaining times of the others. Nothing ends here: a lease and its keys go when that is committed and
- * applied.
+ * remaining times of the others. Nothing ends here: a lease and its keys are deleted when the proposal is
+ * committed and applied.
  */
 export class LeaseKeeping {
   readonly #context: Context;
   readonly #clusterTimeMs: number;
   tracker: LeaseTracker = untracked;
   /**
-   * Index of the last proposal that ends leases. The next one waits for it, so that ends of leases
-   * cannot crowd out other entries.
+   * Index of the last proposal to end leases. The next one waits for it, so that these proposals cannot crowd
+   * out other entries.
    */
   #endingIndex = 0;
   #ending: readonly bigint[] = [];
@@ -30,8 +30,8 @@ export class LeaseKeeping {
   }
 
   /**
-   * This server leads, and has applied the first entry of its term: its state has everything that was ever
-   * answered.
+   * This server leads, and has applied the first entry of its term: its state includes everything ever
+   * acknowledged.
    */
   begin(): void {
     const { electionMs, nowMs, state } = this.#context;
@@ -67,7 +67,7 @@ export class LeaseKeeping {
   #proposeEnds(): void {
     const { appliedIndex, leadership, limits, nowMs, state } = this.#context;
     if (appliedIndex < this.#endingIndex) return;
-    // Those still here were refused, because an alarm was applied first.
+    // Leases still here were not ended, because an alarm was applied first.
     this.tracker.putBack(this.#ending, nowMs);
     this.#ending = [];
     if (state.corruptAlarms.size > 0) return;
@@ -75,29 +75,30 @@ export class LeaseKeeping {
     if (ids.length === 0) return;
     const value = { ids, term: BigInt(leadership.term), apart: true, seen: BigInt(appliedIndex) };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
-    // Otherwise these would never be found again (etcd 10686).
+    // If it is refused, the leases must be put back: otherwise they would never be found again (etcd 10686).
     this.#ending = proposed.accepted ? ids : [];
     if (proposed.accepted) this.#endingIndex = proposed.index;
     else this.tracker.putBack(ids, nowMs);
   }
 
   /**
-   * The cluster's clock, which outlives its leaders (LogCabin's ClusterTime; etcd's lease checkpoints, 9395).
+   * Writes remaining times to the log: the cluster's clock, which outlives its leaders (LogCabin's
+   * ClusterTime; etcd's lease checkpoints, 9395).
    */
   #writeTime(): void {
     const { limits, nowMs } = this.#context;
     if (nowMs < this.#nextWriteMs) return;
-    // A pass in progress continues at the next ticks.
+    // A pass in progress continues at later ticks.
     const left = this.tracker.shorter(nowMs, this.#clusterTimeMs, limits.leasesPerBatch);
     if (left === undefined) this.#nextWriteMs = nowMs + this.#clusterTimeMs;
     if (left === undefined || left.length === 0) return;
-    // If it is refused, or lost with this leader, the log has longer times, which errs on the safe side.
+    // If the proposal is refused, or lost with this leader, the log has longer times, which is the safe side.
     const index = this.#proposeTime(left);
     if (index !== undefined) this.tracker.wroteShort(left, index);
   }
 
   /**
-   * Proposes the whole time of these leases. A refresh is acknowledged only when the log has it, so that the
+   * Proposes the full time of these leases. A refresh is acknowledged only when the log has that, so that the
    * refresh outlives this leader. Returns the index of the proposal; undefined if it cannot be proposed now.
    */
   writeWhole(ids: readonly bigint[]): number | undefined {

@@ -19,7 +19,7 @@ function begun(leases: Leases, pieces: number): LeaderTracker {
   return tracker;
 }
 
-test("a leader begins to track in pieces, and each lease has what it would have at once", () => {
+test("a leader that starts to track in pieces gives each lease the same time as if all at once", () => {
   const leases = granted(1_000);
   leases.get(7n)!.leftMs = 3_000;
   const tracker = begun(leases, 64);
@@ -29,7 +29,7 @@ test("a leader begins to track in pieces, and each lease has what it would have 
   expect(tracker.takeDue(11_000, 2_000)).toHaveLength(999);
 });
 
-test("a lease that is asked for is there from the beginning, with its whole time, and its refresh stands", () => {
+test("a requested lease is tracked from the beginning with its full time, and keeps its refresh", () => {
   const leases = granted(1_000);
   leases.get(900n)!.leftMs = 3_000;
   const tracker = new LeaderTracker(leases, 0, extraMs);
@@ -43,7 +43,7 @@ test("a lease that is asked for is there from the beginning, with its whole time
   expect(tracker.takeDue(4_000, 2_000)).toEqual([900n]);
 });
 
-test("a lease that ends during the hand-over is not tracked, and one granted anew has its own time", () => {
+test("a lease that ends during the start is not tracked, and one granted anew has its own time", () => {
   const leases = granted(1_000);
   const tracker = new LeaderTracker(leases, 0, extraMs);
   tracker.goOn(10);

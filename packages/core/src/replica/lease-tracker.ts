@@ -9,29 +9,30 @@ export interface LeaseTracker {
   granted(lease: LeaseState, nowMs: number): void;
   ended(id: bigint): void;
   /**
-   * Restarts its time to live. Returns seconds; 0 if there is no such lease, or its end has been proposed.
+   * Restarts the lease's time to live. Returns it in seconds; 0 if there is no such lease, or its end has
+   * been proposed.
    */
   refresh(id: bigint, nowMs: number): number;
   /** Undefined if there is no such lease; 0 if its end has been proposed. */
   leftMs(id: bigint, nowMs: number): number | undefined;
-  /** Takes expired leases, at most `leasesMax`. From then on they can't be refreshed any more. */
+  /** Takes at most `leasesMax` expired leases, which can no longer be refreshed. */
   takeDue(nowMs: number, leasesMax: number): bigint[];
-  /** Their end could not be proposed: they expire again at once, unless they are refreshed. */
+  /** The end of these could not be proposed: they expire again at once, unless they are refreshed. */
   putBack(ids: readonly bigint[], nowMs: number): void;
   /**
-   * Whether the log may have less than its whole time: that must be corrected before a refresh is
+   * Whether the log may have less than the lease's full time: that must be corrected before a refresh is
    * acknowledged.
-   * @param wholeIndex where its whole time has been written for this refresh, and applied; 0: nowhere
+   * @param wholeIndex index of an applied entry that wrote its full time for this refresh; 0: none
    */
   isWrittenShort(id: bigint, wholeIndex: number): boolean;
   /**
-   * Leases with at least `byMs` less time left than the log has, at most `leasesMax`. Each call visits a
-   * bounded number and continues from there; undefined at the end of the pass.
+   * Leases with at least `byMs` less time left than the log has; at most `leasesMax`. Each call visits a
+   * bounded number and continues from the previous one; undefined at the end of the pass.
    */
   shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] | undefined;
-  /** These times now stand in the log, applied or not. */
+  /** These times are now in the log, applied or not. */
   wroteShort(left: readonly TimeLeft[], index: number): void;
-  /** Leases from before its start are not all tracked yet. */
+  /** Some leases from before this leader's start are not tracked yet. */
   readonly isBeginning: boolean;
   /** Tracks some more of them. @returns the number visited */
   goOn(leasesMax: number): number;
@@ -59,35 +60,35 @@ export const untracked: LeaseTracker = {
 interface Tracked extends DeadlineItem {
   readonly id: bigint;
   readonly ttlMs: number;
-  /** Its end is in the log. Only a change of leader can prevent it. */
+  /** The lease's end is in the log. Only a change of leader can prevent it. */
   isEnding: boolean;
-  /** The least time that a next leader might find in the log: proposed by this leader, or by one before. */
+  /** The least time that a later leader might find in the log, proposed by this leader or an earlier one. */
   writtenMs: number;
-  /** Where this leader wrote less than the whole. */
+  /** Index at which this leader wrote less than the full time. */
   shortIndex: number;
 }
 
-/** Leases visited at a time to compare remaining times: less than a millisecond. */
+/** Leases visited at a time to compare remaining times. Takes less than a millisecond. */
 const looksMax = 8_192;
 
 /**
- * A new leader starts to track all existing leases in pieces, so that its heartbeats are not delayed. A
- * lease that is requested earlier is tracked at once: callers see all leases from the beginning.
+ * A leader's tracker. It starts to track existing leases in pieces, so that heartbeats are not delayed. A
+ * lease requested earlier is tracked at once, so callers see all leases from the beginning.
  */
 export class LeaderTracker implements LeaseTracker {
-  /** All leases, as the log has them. */
+  /** All leases in the state. */
   readonly #known: Leases;
   readonly #beginMs: number;
   readonly #extraMs: number;
-  /** Leases from the beginning that are not tracked yet; some may be gone. */
+  /** Existing leases not tracked yet; some may be gone. */
   #rest: Iterator<LeaseState> | undefined;
   readonly #leases = new Map<bigint, Tracked>();
   readonly #deadlines = new Deadlines<Tracked>();
   #looking: Iterator<Tracked> | undefined;
 
   /**
-   * A new leader does not know when leases were refreshed: each gets its full remaining life again. The
-   * extra time is the most that can have passed between a refresh that the last leader acknowledged and the
+   * A new leader does not know when leases were refreshed, so each gets its full remaining life again. The
+   * extra time is the longest possible between the last refresh that the previous leader acknowledged and the
    * election.
    */
   constructor(leases: Leases, nowMs: number, extraMs: number) {

@@ -46,8 +46,8 @@ function deep(levels: number, innermost: Txn): Txn {
   return request;
 }
 
-describe("what one request may be", () => {
-  test("a transaction has at most 128 operations in all its levels together", () => {
+describe("bounds of one request", () => {
+  test("a transaction has at most 128 operations on all levels together", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     cluster.ask(leader, TXN, txn({ success: puts(128) }));
@@ -63,20 +63,20 @@ describe("what one request may be", () => {
       expect(cluster.failure(leader, txn(request))).toBe("tooManyOperations");
   });
 
-  test("transactions stand at most 32 deep in each other, and the deepest can be read from the log again", () => {
+  test("transactions are nested at most 32 deep, and the deepest can be read from the log again", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const innermost = { compare: compared(1), success: puts(1) };
     cluster.ask(leader, TXN, txn(deep(32, innermost)));
-    // Nesting that a decoder of 100 levels takes from a client, and not from the log, where it is one level
-    // deeper.
+    // Depths that a decoder of 100 levels accepts from a client, but not from the log, where requests are one
+    // level deeper.
     for (const levels of [33, 48, 49, 64])
       expect(cluster.failure(leader, txn(deep(levels, innermost)))).toBe("tooManyOperations");
     for (const server of cluster.world.servers) expect(server.isUp).toBe(true);
     cluster.ask(leader, PUT, put("a", "1"));
   });
 
-  test("a request with too many operations is refused by its bytes, and not decoded", () => {
+  test("a request with too many operations is refused before it is decoded", () => {
     const oversized = (request: Txn) =>
       isOversized(toBinary(TxnRequestSchema, create(TxnRequestSchema, request)));
     expect(oversized({ compare: compared(128), success: puts(128), failure: puts(128) })).toBe(false);
@@ -86,7 +86,7 @@ describe("what one request may be", () => {
     // Field 2, empty, a million times.
     const million = Buffer.alloc(2_000_000, Buffer.of(0x12, 0));
     expect(isOversized(million)).toBe(true);
-    // A part that says that it ends after all of it.
+    // A part whose length exceeds the message.
     expect(() => isOversized(Uint8Array.of(0x12, 0x7f, 0x22))).toThrow(RangeError);
   });
 });
@@ -115,7 +115,7 @@ describe("a transaction that only reads", () => {
     expect(cluster.failure(follower!, txn({ compare: request.compare }))).not.toBe("none");
   });
 
-  test("goes through the log if one of its branches writes, also if the other one is taken", () => {
+  test("goes through the log if one of its branches writes, even if the other one is executed", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     const { lastIndex } = leader.replica!.status();
@@ -129,7 +129,7 @@ describe("an answer", () => {
   const all = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
   const whole: Operation = { request: { case: "requestRange", value: all } };
 
-  test("has a bound, whether it is read or comes with a write, and what was written stands", () => {
+  test("is bounded for reads and for writes, and a write whose answer is too large takes effect", () => {
     const cluster = new VirtualCluster({ limits: { answerBytesMax: 10_000 } });
     const leader = cluster.leader();
     for (let number = 0; number < 20; number += 1) cluster.ask(leader, PUT, put(`k${number}`, "x"));
@@ -146,7 +146,7 @@ describe("an answer", () => {
       expect({ revision, counted }).toEqual({ revision: first!.revision, counted: first!.bytes });
   });
 
-  test("is not built where no client waits for it, and the state is the same", () => {
+  test("is not built where no client waits for it, and the state is the same either way", () => {
     const setUp = () => {
       const state = new CoreState();
       for (let number = 0; number < 5; number += 1)
@@ -162,7 +162,7 @@ describe("an answer", () => {
     expect([...snapshotPieces(other)]).toEqual([...snapshotPieces(awaited)]);
   });
 
-  test("without a waiting client ends leases all the same", () => {
+  test("is not needed to end leases", () => {
     const state = new CoreState();
     for (const ID of [1n, 2n, 3n])
       state.apply(create(CommandSchema, { body: { case: "leaseGrant", value: { ID, TTL: 9n } } }), 1);
@@ -172,7 +172,7 @@ describe("an answer", () => {
   });
 });
 
-test("the keys of a lease that is being revoked are shown as a whole, or not at all", () => {
+test("during a lease's revocation either all of its keys are shown or none", () => {
   const cluster = new VirtualCluster({ turnMs: 0.5, turnsAtOnce: 1, limits: { unitsPerTurn: 64 } });
   const leader = cluster.leader();
   const [id, keys] = [5n, 600];
@@ -196,7 +196,7 @@ test("the keys of a lease that is being revoked are shown as a whole, or not at 
   expect(new Set(told)).toEqual(new Set([keys, 0]));
 });
 
-test("long reads in progress are answered, whatever their delay; one that waits for a leader is not", () => {
+test("long reads in progress are answered however late; one that waits for a leader times out", () => {
   const turns = { turnMs: 20, turnsAtOnce: 1, limits: { unitsPerTurn: 64 }, timeoutMs: 1_000 };
   const cluster = new VirtualCluster({ servers: 1, ...turns });
   const leader = cluster.leader();
@@ -217,7 +217,7 @@ test("long reads in progress are answered, whatever their delay; one that waits 
 });
 
 describe("internal errors", () => {
-  test("a stream of watches that cannot be served ends, and nobody else's", () => {
+  test("a watch stream that cannot be served ends, and no other stream does", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     const whole = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
@@ -241,7 +241,7 @@ describe("internal errors", () => {
     expect(leader.replica!.status().watches).toBe(1);
   });
 
-  test("a read that fails is answered, and the server goes on", () => {
+  test("a failed read is answered, and the server continues", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     const request = range("a");

@@ -41,7 +41,7 @@ function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong
   return { right: body(), wrong: withFaults(mistake, body) };
 }
 
-/** Of servers that know each other's names. */
+/** A cluster whose servers know each other's names. */
 function started(): VirtualCluster {
   const cluster = new VirtualCluster({ membershipEveryMs: Infinity });
   cluster.leader();
@@ -49,7 +49,7 @@ function started(): VirtualCluster {
   return cluster;
 }
 
-/** Whether the stream of a new watch ends, so that its client asks another server. */
+/** Whether the stream of a new watch ends, so that its client tries another server. */
 function watchEnds(cluster: VirtualCluster, server: SimServer): boolean {
   let isLost = false;
   const watch = cluster.world.watch(
@@ -97,7 +97,7 @@ test("a learner votes after its promotion when it has caught up, and not before 
   expect(watchEnds(cluster, learner)).toBe(false);
 });
 
-test("a server that is down may be removed, and none that the others need", () => {
+test("a server that is down may be removed, but not one that the others need", () => {
   const cluster = started();
   const leader = cluster.leader();
   const [down, up] = cluster.followers();
@@ -110,7 +110,7 @@ test("a server that is down may be removed, and none that the others need", () =
   expect(leader.replica!.status().membership.voters).toHaveLength(2);
 });
 
-test("addresses change while a server is down, its own and those of others", () => {
+test("addresses may change while a server is down, its own and those of others", () => {
   const cluster = started();
   const leader = cluster.leader();
   const [down, up] = cluster.followers();
@@ -125,7 +125,7 @@ test("addresses change while a server is down, its own and those of others", () 
   expect(cluster.failure(leader, update(down!.id, "http://x:2"))).toBe("none");
 });
 
-test("a server that begins is at the address that its log has for it, committed or not", () => {
+test("a starting server uses the address that its log has for it, committed or not", () => {
   const founding = [1n, 2n].map((id): CoreMember => ({
     id,
     name: `s${id}`,
@@ -168,7 +168,7 @@ test("a server that begins is at the address that its log has for it, committed 
   };
   expect(rollWith(2)).toEqual([["http://s1:1"], ["http://s2:1", "http://moved:1"]]);
   expect(rollWith(3)).toEqual([["http://s1:1"], ["http://moved:1"]]);
-  // A later leader has something else at that place: it has never been agreed on.
+  // A later leader has another entry at that index: the move was never committed.
   const other = { index: 3, term: 2, kind: "normal" as const, data: new Uint8Array() };
   const replaced = { kind: "append", from: 1n, to: 2n, term: 2, previousIndex: 2, previousTerm: 1 } as const;
   expect(rollWith(2, { ...replaced, entries: [other], commit: 3 })).toEqual([
@@ -177,7 +177,7 @@ test("a server that begins is at the address that its log has for it, committed 
   ]);
 });
 
-test("a server that has caught up, and has no vote yet, does not make up for one that is down", () => {
+test("a server that has caught up but has no vote yet does not make up for one that is down", () => {
   const cluster = started();
   const leader = cluster.leader();
   const [down, up] = cluster.followers();
@@ -195,11 +195,11 @@ test("a server that has caught up, and has no vote yet, does not make up for one
     cluster.run(1);
   }
   expect(failureOf(sent[0]!.outcome)).toBe("unhealthy");
-  // Else two would vote, one of which is down, and nothing could be decided any more.
+  // Otherwise there would be two voters, one of them down, and nothing could be committed.
   expect(votes()).toBe(true);
 });
 
-test("a leader that is removed has another one follow it", () => {
+test("a removed leader is followed by another one", () => {
   const cluster = started();
   const leader = cluster.leader();
   cluster.ask(leader, "etcdserverpb.MemberRemoveResponse", remove(leader.id));
@@ -209,7 +209,7 @@ test("a leader that is removed has another one follow it", () => {
   expect(leader.leads).toBe(false);
 });
 
-test("an address is one member's, also when several ask at once", () => {
+test("an address belongs to one member only, even if several requests want it at once", () => {
   const cluster = started();
   const [one, other] = cluster.followers();
   const sent = [cluster.send(one!, add("http://x:1")), cluster.send(other!, add("http://x:1"))];
@@ -220,7 +220,7 @@ test("an address is one member's, also when several ask at once", () => {
   expect(cluster.failure(one!, { kind: "memberUpdate", request: update })).toBe("peerUrlExists");
 });
 
-test("the last server cannot be removed, and addresses have to be some", () => {
+test("the last server cannot be removed, and addresses must not be empty", () => {
   const cluster = new VirtualCluster({ membershipEveryMs: Infinity, servers: 1 });
   const leader = cluster.leader();
   expect(cluster.failure(leader, remove(leader.id))).toBe("notEnoughStarted");
@@ -232,7 +232,7 @@ describe("the cluster's version", () => {
   const versions = ({ world }: VirtualCluster) =>
     world.servers.flatMap(({ replica }) => (replica === undefined ? [] : [replica.status().version]));
 
-  /** All begin with the former version. */
+  /** All servers start with the previous version. */
   function former(): VirtualCluster {
     const cluster = new VirtualCluster({ membershipEveryMs: Infinity, introduced: true, upgrades: true });
     cluster.leader();
@@ -248,7 +248,7 @@ describe("the cluster's version", () => {
     cluster.run(5_000);
   }
 
-  test("is raised when the last member supports it, and not before; servers may be downgraded until then", () => {
+  test("is raised only when the last member supports it; servers may be downgraded until then", () => {
     const cluster = former();
     const [first, second, third] = cluster.world.servers as [SimServer, SimServer, SimServer];
     expect(versions(cluster)).toEqual([7, 7, 7]);
@@ -262,7 +262,7 @@ describe("the cluster's version", () => {
     expect(versions(cluster)).toEqual([8, 8, 8]);
   });
 
-  test("stays as it was while one server is of the former version, or away: else that one could not come back", () => {
+  test("is not raised while one server has the previous version or is away: it could not come back", () => {
     const ends = (mistake: "raisedTooEarly" | "raisedWithoutOne") =>
       bothWays({ [mistake]: true }, () => {
         const cluster = former();

@@ -17,37 +17,39 @@ import type { Context } from "./context.js";
 import type { LeaderRefusal, ProposeChange } from "./proposals/leader-messages.js";
 import type { Roll, SelfDescription } from "./roll.js";
 
-/** More make writes slower and nothing safer. */
+/** More members would make writes slower, and nothing safer. */
 export const membersMax = 9;
-/** etcd's bound: each learner costs the leader as much as a voter, and adds no vote. */
+/** etcd's bound: a learner costs the leader as much as a voter, but adds no vote. */
 const learnersMax = 1;
 
 /** The kind of change for the log. */
 function changeKindOf(kind: Kind): ConfigChange["kind"] {
   if (kind === Kind.PROMOTE) return "promote";
-  // A new voter is a learner first: otherwise the log could wait for a server that has not started, or has
+  // A new voter begins as a learner: otherwise the log could wait for a server that has not started, or has
   // another address (thesis 4.2.1).
   return kind === Kind.REMOVE ? "remove" : "add-learner";
 }
 
 /**
- * The members as each server knows them, and the leader's judgement of changes. A change is one entry: the
- * log takes the vote from it when it is appended, the state takes name and address when it is applied. The
- * connections follow the log, as a new voter may be needed to commit the very entry that makes it one
+ * The members as each server knows them, and the leader's decisions about changes. A change is one entry. The
+ * log takes the vote from it when it is appended; the state takes name and address when it is applied.
+ * Connections follow the log, since a new voter may be needed to commit the very entry that makes it one
  * (thesis 4.1).
  */
 export class MembershipKeeping {
   readonly #context: Context;
-  /** For a state that does not list the members: of earlier versions, and before the first entry. */
+  /**
+   * Used while the state does not list members: before the first entry, or if an earlier version wrote it.
+   */
   readonly #founding: readonly CoreMember[];
   readonly #self: SelfDescription | undefined;
   readonly #electionTicks: number;
-  /** Added by entries of the log that may not be applied yet. */
+  /** Members added by entries of the log that may not be applied yet. */
   readonly #added = new Map<MemberId, CoreMember>();
   /** Index of this leader's last proposed change: the next one waits until it is applied. */
   #proposedIndex = 0;
   #ticksToDescribe = 0;
-  /** Moves by entries that, at this server's start, were not known to be committed. */
+  /** Address changes by entries that were not known to be committed when this server started. */
   readonly #moved = new Map<MemberId, { readonly index: number; readonly peerUrls: readonly string[] }>();
   #reported:
     | { readonly log: Membership; readonly state: readonly CoreMember[]; readonly version: number }
@@ -89,7 +91,7 @@ export class MembershipKeeping {
 
   // Members
 
-  /** Notes entries appended to this server's log. */
+  /** Entries were appended to this server's log. */
   appended(entries: readonly Entry[]): void {
     for (const entry of entries) {
       if (entry.kind !== "config" || entry.data.length === 0) continue;
@@ -101,7 +103,7 @@ export class MembershipKeeping {
   }
 
   /**
-   * Set on a change since the last call.
+   * Returns the roll if it has changed since the last call.
    *
    * @throws LeaseholdError `VERSION_MISMATCH` if the cluster's version is newer than this server supports
    */
@@ -125,8 +127,8 @@ export class MembershipKeeping {
   }
 
   /**
-   * A member that moved without learning that the move was committed is at the new address: its vote may be
-   * needed to commit it anew.
+   * A member that changed its address without learning that the change was committed is at the new address:
+   * its vote may be needed to commit the change.
    */
   #withMove(member: CoreMember): CoreMember {
     const moved = this.#moved.get(member.id);
@@ -134,7 +136,9 @@ export class MembershipKeeping {
     return { ...member, peerUrls: [...new Set([...member.peerUrls, ...moved.peerUrls])] };
   }
 
-  /** Whether there were moves whose outcome is known by now: other entries may stand there. */
+  /**
+   * Returns whether the outcome of some address changes is now known. Other entries may have replaced them.
+   */
   #forgetMoves(): boolean {
     const before = this.#moved.size;
     for (const [id, { index }] of this.#moved)
@@ -158,10 +162,10 @@ export class MembershipKeeping {
     this.#context.propose({ case: "bootstrap", value: { cluster, members } });
   }
 
-  /** Handles a membership change requested by a client of this server or another. */
+  /** Handles a membership change requested by a client of any server. */
   proposeFor(message: ProposeChange, isLeading: boolean): void {
     const { leadership, appliedIndex, state } = this.#context;
-    // By then all changes that this leader or an earlier one has begun are applied.
+    // All changes that this leader or an earlier one began are applied by then.
     const isReady = isLeading && appliedIndex >= this.#proposedIndex && state.members.all.length > 0;
     if (message.term !== leadership.term || !isReady) {
       this.#refuse(message, "leaderChanged");
@@ -202,7 +206,7 @@ export class MembershipKeeping {
   #objectionToUpdate({ member, peerUrls }: MemberUpdate): LeaderRefusal["failure"] | undefined {
     const { members } = this.#context.state;
     if (members.get(member) === undefined) return "memberNotFound";
-    // A server that misses the new address asks the other members (`server/peers`).
+    // Servers that don't know the new address ask the other members (`server/peers`).
     return members.at(peerUrls, member) === undefined ? undefined : "peerUrlExists";
   }
 
@@ -213,7 +217,7 @@ export class MembershipKeeping {
     const voters = members.all.filter((member) => !member.learner);
     if (learner && members.all.length - voters.length >= learnersMax) return "tooManyLearners";
     const started = countStarted(voters);
-    // A single started server may always add a second one: otherwise it could never grow.
+    // A single started server may always add a second one: otherwise a core could never grow.
     const isFirst = voters.length === 1 && started === 1;
     if (!learner && !isFirst && started < majority(voters.length + 1)) return "notEnoughStarted";
     return this.#active(voters).length === voters.length ? undefined : "unhealthy";
@@ -221,13 +225,13 @@ export class MembershipKeeping {
 
   #objectionToRemoval(member: CoreMember): LeaderRefusal["failure"] | undefined {
     const { raft, state } = this.#context;
-    // Present voters only: a member that is to become a voter adds nothing to a majority yet.
+    // Present voters only: a member that will become a voter adds nothing to a majority yet.
     const voters = state.members.all.filter(({ id }) => raft.membership.voters.includes(id));
     if (!voters.includes(member)) return undefined;
     const others = voters.filter((voter) => voter !== member);
     if (others.length === 0 || countStarted(others) < majority(others.length)) return "notEnoughStarted";
     const active = this.#active(voters);
-    // Moving a member that is down disturbs nothing.
+    // Removing a member that is down disturbs nothing.
     if (!active.includes(member)) return undefined;
     return active.length - 1 >= majority(others.length) ? undefined : "unhealthy";
   }
@@ -262,8 +266,8 @@ export class MembershipKeeping {
   }
 
   /**
-   * Raises the cluster's version when every member supports a later one. All members must be connected: an
-   * absent one may come back as it was before.
+   * Raises the cluster's version when every member supports a later one. All members must be connected: one
+   * that is away might come back with its previous version.
    */
   raise(): void {
     const { appliedIndex, id: self, state } = this.#context;
@@ -280,7 +284,7 @@ export class MembershipKeeping {
 
   // This server's description of itself
 
-  /** Sends its description again until the log has it. */
+  /** Sends this server's description again until the log has it. */
   tick(): void {
     this.#ticksToDescribe = Math.max(0, this.#ticksToDescribe - 1);
     const { id, knowsLeader, state } = this.#context;
@@ -296,8 +300,8 @@ export class MembershipKeeping {
 }
 
 /**
- * Its disk is known to all members from now on: losing it, and what was promised on it, cannot go
- * unnoticed.
+ * Whether the member's disk is known to all members: from then on, losing it, and the promises on it, cannot
+ * go unnoticed.
  */
 function hasStarted({ disk }: CoreMember): boolean {
   return disk !== 0n;
@@ -315,7 +319,7 @@ function sameTexts(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((text, index) => text === other[index]);
 }
 
-/** Nothing was appended: a passing refusal is retried at the next tick. */
+/** Nothing was appended. A temporary refusal is retried at the next tick. */
 function failureOfChange(reason: RefusalReason): Extract<CoreFailure, LeaderRefusal["failure"]> {
   if (reason === "learner-behind") return "learnerNotReady";
   if (reason === "bad-change") return "memberNotFound";

@@ -10,14 +10,14 @@ import type { SelfDescription } from "./roll.js";
 
 export interface ReplicaOptions {
   readonly id: MemberId;
-  /** Id for a new cluster; once the log has one, that counts. */
+  /** Id for a new cluster. Once the log has an id, that one counts. */
   readonly cluster: bigint;
   /** The log found on disk; `founding` or `joining` for an empty disk. */
   readonly recovered: Recovered;
-  /** Restored from `recovered.snapshot`; a new one if none was ever written. */
+  /** The state restored from `recovered.snapshot`; a new one if there was never a snapshot. */
   readonly state: CoreState;
   readonly random: Random;
-  /** For comparing servers: the same on all. */
+  /** Hashes content to compare servers; the same function on all servers. */
   readonly checksum: Checksum;
   /** Interval at which the leader compares the keys of all servers, ms. Default 0: never. */
   readonly corruptCheckMs?: number | undefined;
@@ -37,13 +37,13 @@ export interface ReplicaOptions {
    * never. Default 5 minutes.
    */
   readonly clusterTimeMs?: number;
-  /** The leader's compaction of old revisions. Default: none; clients compact. */
+  /** The leader's automatic compaction of old revisions. Default: none; clients compact. */
   readonly autoCompaction?: AutoCompaction | undefined;
-  /** Bytes of the state beyond which commands that need space are refused; no bound by default. */
+  /** Size of the state, bytes, beyond which commands that need space are refused. Default: no bound. */
   readonly quotaBytes?: number | undefined;
-  /** The members when this server's data directory was made: used until the state lists them. */
+  /** The members when this server's data directory was created; used until the state lists them. */
   readonly founding?: readonly CoreMember[];
-  /** Announced to all members. Default: nothing is. */
+  /** This server's description, announced to all members. Default: none. */
   readonly self?: SelfDescription;
   /** The newest version that this server supports. */
   readonly newestVersion?: number | undefined;
@@ -58,26 +58,26 @@ export type AutoCompaction =
 
 export const electionTicksDefault = 10;
 /**
- * As a share of the minimum election timeout. A leader is heard every tenth of that; and a restarted server
- * is free to vote before any that restarted with it would stand.
+ * As a fraction of the minimum election timeout. A leader is heard every tenth of that, and a restarted
+ * server may vote again before another one that restarted with it stands.
  */
 export const holdShare = 0.5;
-/** As etcd's lease checkpoints. */
+/** The interval of etcd's lease checkpoints. */
 export const clusterTimeMsDefault = 300_000;
 
 /** Bounds of memory and work. */
 export interface ReplicaLimits {
   /** Pending requests. */
   readonly requestsMax: number;
-  /** Bytes of their commands. */
+  /** Bytes of all their commands. */
   readonly requestBytesTotalMax: number;
-  /** Per transaction, including nested ones; more is `too many operations in txn request`. */
+  /** Operations per transaction, including nested ones; more is `too many operations in txn request`. */
   readonly operationsMax: number;
   /** Bytes of one command; more is `request is too large`. */
   readonly requestBytesMax: number;
-  /** Keys and values in one answer, bytes as the state counts them; more is refused. */
+  /** Bytes of keys and values in one answer, as the state counts them; more is refused. */
   readonly answerBytesMax: number;
-  /** Requests of other servers that wait for a round. */
+  /** Requests from other servers that wait for a round. */
   readonly asksMax: number;
   /** Concurrent rounds of heartbeats that confirm leadership. */
   readonly roundsMax: number;
@@ -91,95 +91,93 @@ export interface ReplicaLimits {
   /** Applied entries between snapshots. */
   readonly snapshotEntries: number;
   /**
-   * Bytes of applied entries between snapshots, if the state is smaller; otherwise the size of the state:
-   * snapshots then write at most about twice as much as clients.
+   * Bytes of applied entries between snapshots if the state is smaller. Otherwise the size of the state
+   * counts, so snapshots write at most about twice as much as clients.
    */
   readonly snapshotBytes: number;
   /** Upper bound of the bytes between snapshots, for any size of the state. */
   readonly snapshotBytesMax: number;
   /** Bytes that complete a piece of a snapshot. */
   readonly snapshotPieceBytes: number;
-  /** Entries kept behind a snapshot for followers that are a little slow. */
+  /** Entries kept after a snapshot for followers that are slightly behind. */
   readonly keepEntries: number;
-  /** Bytes of those entries: fewer are kept beyond it. */
+  /** Bound of the bytes of those entries: fewer are kept beyond it. */
   readonly keepBytes: number;
   /** Watches per stream. */
   readonly watchesPerStreamMax: number;
-  /** Unsent responses of one stream; beyond that its watches read from history, later. */
+  /** Unsent responses of one stream; beyond that, its watches read from history later. */
   readonly watchResponsesMax: number;
   /** Changes that one watch reads from history at a time. */
   readonly watchBatch: number;
   /** Bytes of one response of a watch with fragments. */
   readonly fragmentBytesMax: number;
-  /**
-   * Bytes of one revision for a watch without fragments: a watch with more in one revision is cancelled.
-   */
+  /** Bytes of one revision for a watch without fragments; a larger revision cancels the watch. */
   readonly revisionBytesMax: number;
-  /** Bytes of unsent responses of all streams, in fair shares of the free part. */
+  /** Bytes of unsent responses of all streams. Clients get fair shares of the free part. */
   readonly watchBytesTotalMax: number;
   /** Interval of progress notifications to a quiet watch that asked for them, ms. */
   readonly progressNotifyMs: number;
-  /** Memory of watches of all clients, in fair shares of the free part. */
+  /** Bytes of watches of all clients. Clients get fair shares of the free part. */
   readonly watchesBytesMax: number;
   /** Lifetime of a token after its last use, ms. */
   readonly tokenTtlMs: number;
-  /** Valid tokens; beyond that the least recently used is dropped. */
+  /** Valid tokens; beyond that, the least recently used one is dropped. */
   readonly tokensMax: number;
-  /** Memory of users, roles and permissions: beyond it commands that add some are refused. */
+  /** Bytes of users, roles and permissions; commands that would exceed it are refused. */
   readonly authBytesMax: number;
 }
 
 export const defaultLimits: ReplicaLimits = {
-  // Each is a waiting client. More would only time out.
+  // Each request is a waiting client. Further ones would only time out.
   requestsMax: 16_384,
-  // The log accepts as much uncommitted, and would refuse more anyway.
+  // The log accepts as much uncommitted data, and would refuse more anyway.
   requestBytesTotalMax: 64 * 1024 * 1024,
-  // etcd's bound; clients know it.
+  // etcd's bound, which clients know.
   operationsMax,
   requestBytesMax: 1.5 * 1024 * 1024,
-  // All keys of most cores; some five such answers may be in memory at once.
+  // All keys of most cores. About five such answers may be in memory at once.
   answerBytesMax: 256 * 1024 * 1024,
-  // The clients of each of four other servers may ask as much.
+  // Enough for the clients of each of four other servers.
   asksMax: 65_536,
-  // A round takes a network round trip. With a few in flight no request waits for two of them, at any rate
-  // of requests.
+  // A round takes a network round trip. With a few rounds in flight, no request waits for two round trips, at
+  // any rate of requests.
   roundsMax: 4,
-  // One or two milliseconds for all kinds together, so that heartbeats are sent in between.
+  // All kinds together take one or two milliseconds, so that heartbeats are sent in between.
   unitsPerTurn: 1_024,
-  // Applying these ends takes some milliseconds: expiries of a million leases must not stop the leader
-  // (etcd 9360).
+  // Applying these takes some milliseconds: the expiry of a million leases must not stop the leader (etcd
+  // 9360).
   leasesPerBatch: 1_000,
-  // etcd's figure: replaying these takes about a second.
+  // etcd's value: replaying these entries takes about a second.
   snapshotEntries: 100_000,
   // The log's tail is in memory, and must not exceed a small state.
   snapshotBytes: 32 * 1024 * 1024,
   snapshotBytesMax: 256 * 1024 * 1024,
   snapshotPieceBytes: pieceBytesDefault,
-  // etcd's figure.
+  // etcd's value.
   keepEntries: 5_000,
-  // Followers further behind than some tenths of a second of a fast network get a snapshot, which is not
-  // much more then.
+  // Followers further behind than some tenths of a second on a fast network get a snapshot, which by then is
+  // not much larger.
   keepBytes: 32 * 1024 * 1024,
-  // A thousand times what clients use.
+  // A thousand times as many as clients use.
   watchesPerStreamMax: 10_000,
-  // Some milliseconds of a fast connection; history keeps the rest.
+  // Some milliseconds on a fast connection; history keeps the rest.
   watchResponsesMax: 256,
-  // As etcd's batch of unsynced watchers: some milliseconds of work.
+  // etcd's batch of unsynced watchers: some milliseconds of work.
   watchBatch: 512,
   // Below every client's default of 4 MiB per message.
   fragmentBytesMax: 2 * 1024 * 1024,
-  // A hundred thousand keys of a lease; some such revisions may be in memory at once.
+  // A lease with a hundred thousand keys. Some such revisions may be in memory at once.
   revisionBytesMax: 32 * 1024 * 1024,
-  // The connections of a thousand clients carry this in about a second.
+  // The connections of a thousand clients transfer this in about a second.
   watchBytesTotalMax: 256 * 1024 * 1024,
   // etcd's ten minutes.
   progressNotifyMs: 600_000,
   // Some hundred thousand watches per server, half of them on one connection.
   watchesBytesMax: 128 * 1024 * 1024,
-  // etcd's figure.
+  // etcd's value.
   tokenTtlMs: 300_000,
-  // More passwords than all servers together can check in that time.
+  // More than the passwords that all servers together can check in that time.
   tokensMax: 32_768,
-  // Some hundred thousand of them: some commands visit all, and a snapshot lists them, in one turn.
+  // Some hundred thousand entries: some commands visit all of them, and a snapshot lists them, in one turn.
   authBytesMax: 32 * 1024 * 1024,
 };

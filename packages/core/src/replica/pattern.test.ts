@@ -14,8 +14,8 @@ import type { SimServer } from "@leasehold/sim/inner/core/world/server.js";
 import { type Faults, withFaults } from "../../../../test/planted/switches.js";
 
 /**
- * *Patterns of Distributed Systems*, "Lease": what it asks, point by point. What can be done wrong is also
- * done wrong once, to see that the test would notice.
+ * The requirements of *Patterns of Distributed Systems*, "Lease", one by one. Each possible mistake is made
+ * once, to see that the test detects it.
  */
 
 const PUT = "etcdserverpb.PutResponse";
@@ -28,7 +28,7 @@ function granted(cluster: VirtualCluster, server: SimServer, ttlSeconds: number)
   return cluster.ask(server, GRANT, grant(ttlSeconds)).ID;
 }
 
-/** The outcome of `body`, without and with the mistake. */
+/** The outcomes of `body` without and with the mistake. */
 function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong: T } {
   return { right: body(), wrong: withFaults(mistake, body) };
 }
@@ -53,7 +53,7 @@ describe("1: commands of the replicated log, answered when the high-water mark p
     expect(wrong.early).toBe(true);
   });
 
-  test("a follower sends a write on to its leader, and answers its client", () => {
+  test("a follower forwards a write to its leader, and answers its client", () => {
     const cluster = new VirtualCluster();
     cluster.leader();
     for (const [index, server] of cluster.world.servers.entries())
@@ -116,11 +116,11 @@ test("3: followers hold leases without a deadline", () => {
     return { leases: cluster.world.servers.map(leasesAt), found: cluster.world.violation?.invariant };
   };
   expect(run()).toEqual({ leases: [1, 1, 1], found: undefined });
-  // All servers are compared at the same place of the log.
+  // The simulator compares all servers at the same index of the log.
   expect(withFaults({ followersEndLeases: true }, run).found).toBe("agreement");
 });
 
-test("3: a follower that hears nothing for longer than a lease lasts keeps that lease", () => {
+test("3: a follower that hears nothing for longer than a lease's time to live keeps that lease", () => {
   const cluster = new VirtualCluster();
   const leader = cluster.leader();
   granted(cluster, leader, 2);
@@ -131,7 +131,7 @@ test("3: a follower that hears nothing for longer than a lease lasts keeps that 
   expect([leader, follower!].map(leasesAt)).toEqual([0, 1]);
 });
 
-test("4: the leader removes a lease when its expiry has committed, not when it has run out", () => {
+test("4: the leader removes a lease when its expiry is committed, not when its time is up", () => {
   const { right, wrong } = bothWays({ removedBeforeCommitted: true }, () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
@@ -152,7 +152,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
       const leader = cluster.leader();
       const lease = granted(cluster, leader, 9);
       cluster.isolate(leader);
-      // Nobody holds to it any more by its clock, and it leads still.
+      // By then the servers' promises have ended, but it still leads.
       cluster.run(600);
       const sent = cluster.send(leader, keepAlive(lease));
       cluster.run(5_500);
@@ -162,7 +162,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
     expect(wrong).toBe("none");
   });
 
-  test("a leader that stood still while another was elected has the new one answer", () => {
+  test("a leader that was paused while another was elected lets the new one answer", () => {
     const { right, wrong } = bothWays({ refreshWithoutRound: true }, () => {
       const cluster = new VirtualCluster({ seed: 4, timeoutMs: 20_000 });
       const leader = cluster.leader();
@@ -179,7 +179,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
     expect(wrong).toBe(0);
   });
 
-  test("refreshes that wait together share one round of heartbeats", () => {
+  test("concurrent refreshes share one round of heartbeats", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const leases = [5, 6, 7].map((ttl) => granted(cluster, leader, ttl));
@@ -190,13 +190,13 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
 });
 
 describe("6: keys attach to a lease", () => {
-  test("all keys of a lease go with it in one revision", () => {
+  test("all keys of a lease are deleted with it in one revision", () => {
     const { right, wrong } = bothWays({ keysLeftBehind: true }, () => {
       const cluster = new VirtualCluster();
       const leader = cluster.leader();
       const lease = granted(cluster, leader, 2);
       for (const key of ["a", "b", "c"]) cluster.ask(leader, PUT, put(key, "1", lease));
-      // The same key twice, and one that is detached.
+      // One key is put twice, and another is detached.
       cluster.ask(leader, PUT, put("a", "2", lease));
       cluster.ask(leader, PUT, put("c", "2"));
       const { responses } = cluster.watch(leader, { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) });
@@ -247,7 +247,7 @@ test("8: a refresh goes through any server, and the lease lives as long as it is
   expect(cluster.ask(cluster.leader(), KEEP, keepAlive(lease)).TTL).toBe(0n);
 });
 
-test("9: a watch from an earlier revision hears each change once, in order", () => {
+test("9: a watch from an earlier revision gets each change once, in order", () => {
   const cluster = new VirtualCluster();
   const leader = cluster.leader();
   for (const value of ["1", "2", "3"]) cluster.ask(leader, PUT, put("a", value));
@@ -258,7 +258,7 @@ test("9: a watch from an earlier revision hears each change once, in order", () 
   expect(responses.flatMap(({ events }) => events.map(({ kv }) => text(kv!.value)))).toEqual(["2", "3", "4"]);
 });
 
-describe("10: with the cluster's own clock what is left of a lease survives its leaders (etcd 9395, 9888)", () => {
+describe("10: with the cluster's own clock, remaining lease times survive changes of leader (etcd 9395, 9888)", () => {
   const leftAfterElection = (refreshed: boolean) => () => {
     const cluster = new VirtualCluster({ clusterTimeMs: 2_000 });
     const leader = cluster.leader();
@@ -269,20 +269,20 @@ describe("10: with the cluster's own clock what is left of a lease survives its 
     return Number(cluster.ask(cluster.leader(), LEFT, timeToLive(lease)).TTL);
   };
 
-  test("a new leader goes on with the time that was written down", () => {
+  test("a new leader continues with the time in the log", () => {
     const left = leftAfterElection(false)();
     expect(left).toBeGreaterThanOrEqual(29);
     expect(left).toBeLessThanOrEqual(33);
   });
 
-  test("a refresh is acknowledged only when no later leader can go back behind it", () => {
+  test("a refresh is acknowledged only when no later leader can undo it", () => {
     const { right, wrong } = bothWays({ oldTimeStays: true }, leftAfterElection(true));
     expect(right).toBeGreaterThanOrEqual(59);
     expect(wrong).toBeLessThan(40);
   });
 });
 
-test("a linearizable read through any server sees what was acknowledged before", () => {
+test("a linearizable read through any server sees everything acknowledged before it", () => {
   const cluster = new VirtualCluster({ latencyMs: 20 });
   const leader = cluster.leader();
   for (let count = 0; count < 10; count += 1) {

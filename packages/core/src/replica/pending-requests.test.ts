@@ -7,7 +7,7 @@ import { PendingRequests } from "./pending-requests.js";
 
 describe("clients' requests", () => {
   const request = create(LeaseKeepAliveRequestSchema);
-  /** How many of the others' first requests are taken when one client has asked for all it can get. */
+  /** Number of requests accepted from other clients after one client has sent all it can. */
   const taken = (streams: number) => {
     const requests = new PendingRequests(defaultLimits, () => undefined);
     let id = 0;
@@ -30,7 +30,7 @@ describe("clients' requests", () => {
     return others;
   };
 
-  test("however many refreshes one client has under way, another has room for its own", () => {
+  test("however many refreshes one client has in flight, another has room for its own", () => {
     expect(taken(16)).toBe(1_000);
     expect(withFaults({ sharesUnfair: true }, () => taken(16))).toBe(0);
   });

@@ -8,26 +8,27 @@ export interface PendingRequest extends DeadlineItem {
   readonly client: string;
   readonly request: ClientRequest;
   /**
-   * Names its command in the log. A command proposed again in the same term after a refusal gets another.
+   * Names the request's command in the log. When proposed again in the same term after a refusal, the command
+   * gets another number.
    */
   number: number;
-  /** The first of those. */
+  /** The first number it had. */
   readonly firstNumber: number;
   readonly credentials: Credentials | undefined;
-  /** Its command for the log; undefined if it needs none. */
+  /** The command for the log; undefined if the request needs none. */
   command: Uint8Array | undefined;
-  /** Bytes of the command that it came with. */
+  /** Bytes of its original command. */
   readonly bytes: number;
-  /** Authorization is checked when the leader has confirmed the read index. */
+  /** Authorization must be checked when the leader has confirmed the read index. */
   isUnclear: boolean;
   /**
-   * `waiting`: nothing of it was sent, or what was sent can have no effect. `proposed`: it may be applied
-   * at any time, or never. `asked`: the leader was asked for something that changes no key.
+   * `waiting`: nothing was sent, or nothing that was sent can have an effect. `proposed`: the command may be
+   * applied at any time, or never. `asked`: the leader was asked for something that changes no key.
    */
   stage: "waiting" | "proposed" | "asked";
-  /** While proposed: the term, and no later one. */
+  /** While proposed: the only term in which it may have been appended. */
   term: number;
-  /** The connection by which it may have reached the leader in that term; -1: it was not sent. */
+  /** The connection by which the request may have reached the leader in that term; -1: not sent. */
   connection: number;
   readonly dueMs: number;
   isOpen: boolean;
@@ -57,7 +58,10 @@ export class PendingRequests {
     return this.#byId.size;
   }
 
-  /** The first number of the oldest request with a command; reads are not proposed, and may take long. */
+  /**
+   * The first number of the oldest request with a command. Reads do not count: they are not proposed, and may
+   * take long.
+   */
   get oldestCommand(): number | undefined {
     return this.#commands.first()?.[1].firstNumber;
   }
@@ -107,7 +111,7 @@ export class PendingRequests {
     throw this.#bytes.refusal(client);
   }
 
-  /** For requests that never became pending. */
+  /** Answers a request that never became pending. */
   answerAtOnce(id: number, result: ClientResponse | CoreError): void {
     this.#answers.push({ id, result });
   }
@@ -116,7 +120,9 @@ export class PendingRequests {
     if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
   }
 
-  /** It waits only for its turns here, which end by themselves or by a cancellation. */
+  /**
+   * From now on the request waits only for its own turns here, which end with an answer or a cancellation.
+   */
   begun(pending: PendingRequest): void {
     this.#deadlines.cancel(pending);
   }
@@ -126,7 +132,7 @@ export class PendingRequests {
     if (pending !== undefined) this.#close(pending);
   }
 
-  /** Removed: it can no longer be answered. */
+  /** Removes the next request that is due: it can no longer be answered. */
   popDue(nowMs: number): PendingRequest | undefined {
     return this.#deadlines.popDue(nowMs);
   }

@@ -35,10 +35,11 @@ import type { AuthRead, ClientRequest, ClientResponse } from "./types.js";
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
 /**
- * The answer to a read-only request, in steps. The caller has made sure that the state is new enough.
+ * Builds the answer to a read-only request, in steps. The state must be new enough.
  *
  * @param answer the leader's, unless the request bypasses it
- * @param check authorizes, called when the answer begins to be built: it shows the state of that moment
+ * @param check authorizes the read; called when the answer begins to be built, since the answer shows the
+ *   state of that moment
  */
 export function* answerRead(
   context: Context,
@@ -72,7 +73,7 @@ function* read(context: Context, { kind, request }: ReadRequest): Steps<ClientRe
   return response;
 }
 
-/** With the revision from before the refresh. */
+/** The header has the revision from before the refresh. */
 export function refreshAnswer(
   context: Context,
   request: ClientRequest,
@@ -89,7 +90,7 @@ function* timeToLive(
   ttlSeconds: number,
   check: () => RightsCheck | undefined,
 ): Steps<ClientResponse> {
-  // All of its keys at one revision.
+  // All of the lease's keys are read at one revision.
   while (context.state.isApplying) yield;
   const checked = check();
   const header = context.header();
@@ -99,7 +100,7 @@ function* timeToLive(
   const names: Uint8Array[] = [];
   if (keys)
     for (const key of yield* sortInSteps([...keysOf(lease)], (a, b) => (a < b ? -1 : 1))) {
-      // The owners of keys are other users' data.
+      // A lease may hold keys of other users: check each.
       checked?.keys("read", singleKeyRange(key));
       if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;
     }
@@ -119,7 +120,10 @@ function alarms(context: Context, { action, alarm }: AlarmRequest): ClientRespon
   return response;
 }
 
-/** With its granted time. @throws CoreError */
+/**
+ * Finds a registered lease, with its granted time.
+ * @throws CoreError
+ */
 function named(context: Context, name: string): ClientResponse {
   const lease = context.state.leases.named(name);
   if (lease === undefined) throw new CoreError("leaseNotFound");
@@ -127,7 +131,7 @@ function named(context: Context, name: string): ClientResponse {
   return create(LeaseGrantResponseSchema, { header: context.header(), ID, TTL: BigInt(ttlSeconds) });
 }
 
-/** Lists each lease that exists throughout. */
+/** Lists every lease that exists during the whole listing. */
 function* leases(context: Context): Steps<ClientResponse> {
   const header = context.header();
   const leases: LeaseStatus[] = [];

@@ -9,27 +9,26 @@ interface Question {
   readonly deadlineMs: number;
 }
 
-/** May be answered once the index is applied. */
+/** A question that may be answered once the index is applied. */
 interface Confirmed {
   readonly question: Question;
   readonly index: number;
-  /** `index` is where the lease's whole time was written for this. */
+  /** The entry at `index` wrote the lease's full time for this. */
   readonly isWhole: boolean;
 }
 
 /**
- * Requests that only the leader can answer, from its own clients and those of its followers. Nothing is
- * answered before a majority has confirmed, after the client asked, that this server still leads
- * (ReadIndex, thesis 6.4): a leader deposed meanwhile must not report a lease as alive (etcd 12528, 15247).
- * A round of heartbeats confirms that, or a follower's request itself, where those two are a majority. For
- * a refresh the leader's clock may do it, too: a lease rests on clocks anyway, and reads shall not. Waiting
- * requests share a round; Raft counts rounds (`raft/reads.ts`), and this queue has the requests that wait
- * for them.
+ * Requests that only the leader can answer, from its own clients and its followers' clients. Nothing is
+ * answered before a majority has confirmed, after the client asked, that this server still leads (ReadIndex,
+ * thesis 6.4): a leader deposed meanwhile must not report a lease as alive (etcd 12528, 15247). A round of
+ * heartbeats confirms that; or a follower's request itself, if the two servers are a majority. For a refresh
+ * the leader's clock suffices, too: leases rely on clocks anyway, but reads must not. Waiting requests share
+ * a round. Raft counts rounds (`raft/reads.ts`), and this queue has the requests that wait for them.
  */
 export class ReadIndexQueue {
   readonly #context: Context;
   readonly #leases: LeaseKeeping;
-  /** Whether this server's own client still waits. */
+  /** Whether a client of this server still waits for the answer. */
   readonly #isOpen: (number: number) => boolean;
   #forming: Question[] = [];
   readonly #rounds = new NumberMap<Question[]>();
@@ -55,7 +54,7 @@ export class ReadIndexQueue {
     }
   }
 
-  /** The index at which it may be answered at once. */
+  /** Returns the index at which the question may be answered without a round, if there is one. */
   #indexFor({ about, from }: Ask): number | undefined {
     const { raft } = this.#context;
     const index = raft.readIndexOfAsker(from);
@@ -101,7 +100,7 @@ export class ReadIndexQueue {
     if (short.length > 0) this.#writeWhole(short);
   }
 
-  /** Leadership is lost, or another term of it begins. */
+  /** Leadership is lost, or begins in another term. */
   reset(): void {
     const questions = [
       ...this.#forming,
@@ -115,20 +114,20 @@ export class ReadIndexQueue {
     for (const { ask } of questions) this.#refuse(ask, "leaderChanged");
   }
 
-  /** False if something must be written to the log first. */
+  /** Returns false if something must be written to the log first. */
   #answer({ question, index, isWhole }: Confirmed): boolean {
     const { ask, deadlineMs } = question;
     const { about, from, lease, number } = ask;
     const { id, nowMs, state } = this.#context;
     const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
-    // The request was given up: a refresh now would keep a lease alive that has no holder (etcd 21638).
+    // Nobody waits any longer: a refresh now would keep a lease alive that has no holder (etcd 21638).
     if (!isWanted) {
       this.#count -= 1;
       return true;
     }
     const { tracker } = this.#leases;
     if (about === "refresh" && tracker.isWrittenShort(lease, isWhole ? index : 0)) return false;
-    // Before the refresh: at this revision the lease and its keys existed.
+    // From before the refresh: at this revision the lease and its keys existed.
     const revision = state.revisions.current;
     let ttlSeconds = 0;
     if (about === "refresh") ttlSeconds = tracker.refresh(lease, nowMs);
@@ -141,7 +140,7 @@ export class ReadIndexQueue {
     return true;
   }
 
-  /** Writes their whole time; once that is applied they are refreshed. */
+  /** Writes the full times of the leases; they are refreshed once that is applied. */
   #writeWhole(questions: readonly Question[]): void {
     const { leasesPerBatch } = this.#context.limits;
     for (let start = 0; start < questions.length; start += leasesPerBatch) {

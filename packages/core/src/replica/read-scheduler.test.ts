@@ -9,7 +9,7 @@ function* steps(count: number, done: () => void): Steps<void> {
   done();
 }
 
-test("an abandoned long read is dropped at once, wherever it waits, and the next takes its place", () => {
+test("an abandoned long read is dropped at once, wherever it waits, and the next one takes its place", () => {
   const reads = new ReadScheduler();
   const visits = new Visits();
   const over: number[] = [];
@@ -26,7 +26,7 @@ test("an abandoned long read is dropped at once, wherever it waits, and the next
       asker,
       steps(Infinity, () => undefined),
     );
-  // Some go on, and all others wait behind them.
+  // Some reads run, and all others wait behind them.
   reads.turn(2_100 * 64, visits);
   expect(reads.size).toBe(1_000);
   for (const asker of askers.slice(0, 999)) reads.drop(asker);
@@ -41,7 +41,7 @@ test("an abandoned long read is dropped at once, wherever it waits, and the next
   expect(reads).toMatchObject({ size: 0, isThere: false });
 });
 
-test("a request that no client waits for any more is dropped, for however long there is no leader", () => {
+test("a request that no client waits for is dropped, however long there is no leader", () => {
   const cluster = new VirtualCluster({ timeoutMs: 1_000 });
   const leader = cluster.leader();
   cluster.isolate(leader);

@@ -2,17 +2,17 @@ import { NumberMap } from "leasehold/common";
 import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 
 /**
- * Concurrent long reads. Each keeps its results in memory; the others wait with the results of their first
- * step.
+ * Number of concurrent long reads. Each keeps its results in memory; the others wait with the results of
+ * their first step.
  */
 const longMax = 4;
 
-/** By asker. */
+/** Reads, by asker. */
 type Jobs = NumberMap<Steps<void>>;
 
 /**
  * Clients' reads, in steps and turns: a turn is a bounded amount of work for any request. A read that ends
- * with its first step, as nearly all do, waits for no other; of the rest a few run concurrently.
+ * with its first step, as nearly all do, waits for no other. A few of the rest run concurrently.
  */
 export class ReadScheduler {
   readonly #fresh: Jobs = new NumberMap();
@@ -33,7 +33,7 @@ export class ReadScheduler {
     this.#fresh.set(asker, steps);
   }
 
-  /** The asker has gone. */
+  /** The asker is gone. */
   drop(asker: number): void {
     this.#fresh.delete(asker);
     this.#waiting.delete(asker);
@@ -47,7 +47,7 @@ export class ReadScheduler {
     }
   }
 
-  /** @returns the approximate work */
+  /** @returns the approximate amount of work */
   #step(jobs: Jobs, visits: Visits): number {
     const job = jobs.first();
     if (job === undefined) return 0;

@@ -36,7 +36,7 @@ import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
 
-/** Messages accepted from members only. */
+/** Messages that are accepted only from members. */
 const ofMembers: ReadonlySet<PeerMessage["kind"]> = new Set([
   "propose",
   "propose-change",
@@ -62,13 +62,13 @@ export class Replica implements ServerLogic {
   readonly #members: MembershipKeeping;
   readonly #callers: Callers;
   readonly #check: CorruptionCheck;
-  /** The rights that watches were last checked against. */
+  /** The rights against which watches were last checked. */
   #rights: Rights;
   readonly #applier: Applier;
   readonly #forwarded = new Forwarded();
   #outgoing: (LeaderMessage | CopyMessage)[] = [];
   #objections: string[] = [];
-  /** Received snapshots, by index: the log decides which it accepts. */
+  /** Received snapshots, by index. The log decides which one it accepts. */
   readonly #offered = new Map<number, CoreState>();
 
   /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` for inconsistent recovered state */
@@ -173,7 +173,7 @@ export class Replica implements ServerLogic {
 
   /**
    * One turn: queued requests go to the log, committed entries are applied, applied requests are answered.
-   * In this order, so that a request committed in this turn is answered in it, too.
+   * The order allows a request committed in this turn to be answered in it.
    */
   take(): Effects | undefined {
     this.#clients.dispatch();
@@ -214,29 +214,29 @@ export class Replica implements ServerLogic {
     };
   }
 
-  /** There is work for another turn. */
+  /** There is work left for another turn. */
   get #hasMore(): boolean {
     const { isBeginning } = this.#leases.tracker;
     const isReading = this.#clients.isReading || this.#watches.isReading || this.#check.isBusy;
     return this.#applier.isBusy || isBeginning || isReading;
   }
 
-  /** All its visits to the state: for tests of the length of turns. */
+  /** Counts all visits to the state; for tests of the length of turns. */
   get visits(): Visits {
     return this.#context.state.revisions.visits;
   }
 
-  /** A command is partly applied: for comparisons of states. */
+  /** Whether a command is partly applied; for comparisons of states. */
   get isApplying(): boolean {
     return this.#applier.isApplying;
   }
 
-  /** Leads by its clock: for tests of whether it may. */
+  /** Whether this server leads by its clock; for tests. */
   get leadsByClock(): boolean {
     return this.#context.raft.readIndexByClock() !== undefined;
   }
 
-  /** Requests still kept here without a waiting client. */
+  /** Number of requests kept without a waiting client. */
   get requestsLeftBehind(): number {
     return Math.max(0, this.#clients.waiting - this.#clients.requests.size);
   }
@@ -293,8 +293,8 @@ export class Replica implements ServerLogic {
   }
 
   /**
-   * Raft judges its own messages. Others are accepted from members of the configuration, and from a leader,
-   * which this server's log may not know yet.
+   * Whether the message is accepted. Raft judges its own messages. Others are accepted from members, and from
+   * a leader that this server's log may not know yet.
    */
   #isTaken({ from, kind }: PeerMessage): boolean {
     const { id, leadership, raft } = this.#context;
@@ -333,7 +333,7 @@ export class Replica implements ServerLogic {
     }
   }
 
-  /** Raft probes the follower's log again; other messages are requested again. */
+  /** Raft will probe the follower's log again; other messages will be requested again. */
   #notSent(message: PeerMessage): void {
     switch (message.kind) {
       case "append":
@@ -354,7 +354,7 @@ export class Replica implements ServerLogic {
       this.#refuse(member, number, failure);
   }
 
-  /** A repeated proposal may have been accepted before, also by this server in an earlier term. */
+  /** The sender may repeat a proposal that was accepted before, even by this server in an earlier term. */
   #takeProposal(message: Propose | ProposeChange): void {
     const { from, number } = message;
     const { leadership, leads } = this.#context;
@@ -372,10 +372,10 @@ export class Replica implements ServerLogic {
     this.#send({ kind: "leader-refusal", from, to, number, term: leadership.term, failure });
   }
 
-  /** Proposes for a follower's client. A refusal certifies that nothing was proposed. */
+  /** Proposes for a follower's client. A refusal guarantees that nothing was proposed. */
   #proposeFor({ from, number, term, command }: Propose): void {
     const { id, leadership, raft } = this.#context;
-    // A leader learns its term before it leads: the entry would be appended in this term.
+    // A leader knows its term before it leads, and the entry would be appended in this term.
     const isOfThisTerm = term === leadership.term;
     const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
     if (proposed?.accepted === true) return;
@@ -393,7 +393,7 @@ export class Replica implements ServerLogic {
     for (const read of reads) this.#readIndex.confirmed(read);
   }
 
-  /** Answers promised by a former leader are dropped; the asking server asks the next leader. */
+  /** Answers that a former leader owed are dropped; the asking server asks the next leader. */
   #leadershipChanged(leadership: NonNullable<Ready["leadership"]>): void {
     this.#context.leadership = leadership;
     this.#leases.end();

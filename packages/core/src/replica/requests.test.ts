@@ -28,7 +28,7 @@ function bothWays<T>(mistake: Partial<Faults>, body: () => T): { right: T; wrong
 }
 
 describe("answers to clients", () => {
-  test("no leader, if nothing was proposed; timed out, if it may have been", () => {
+  test("`no leader` if nothing was proposed; `timed out` if something may have been", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     cluster.ask(leader, PUT, put("a", "0"));
@@ -64,7 +64,7 @@ describe("answers to clients", () => {
     expect(text(kvs[0]!.value)).toBe("old");
   });
 
-  test("a proposal to a lost leader goes to the next one as soon as that leads, and is applied once", () => {
+  test("a proposal to a lost leader goes to the next leader at once, and is applied once", () => {
     const cluster = new VirtualCluster({ timeoutMs: 20_000 });
     const leader = cluster.leader();
     const [follower] = cluster.followers();
@@ -78,14 +78,14 @@ describe("answers to clients", () => {
     expect(cluster.ask(leader, RANGE, range("a")).kvs[0]).toMatchObject({ version: 1n });
   });
 
-  test("a proposal that the dead leader had replicated is found, and not repeated", () => {
+  test("a proposal that the failed leader had replicated is found, and not repeated", () => {
     const { right, wrong } = bothWays({ proposedTwice: true }, () => {
       const cluster = new VirtualCluster({ timeoutMs: 20_000, latencyMs: 20 });
       const leader = cluster.leader();
       const [follower] = cluster.followers();
       const { lastIndex } = leader.replica!.status();
       const sent = cluster.send(follower!, put("a", "1"));
-      // The entry is in all logs, and nobody has heard that it is committed.
+      // All logs have the entry, but no server knows that it is committed.
       const isEverywhere = () =>
         cluster.world.servers.every(({ replica }) => replica!.status().lastIndex > lastIndex);
       while (!isEverywhere()) cluster.run(1);
@@ -142,13 +142,13 @@ describe("answers to clients", () => {
     return { puts: cluster.ask(leader, RANGE, range("a")).kvs.length, troubles };
   };
 
-  test("a server that is no member proposes nothing", () => {
+  test("a server that is not a member can propose nothing", () => {
     expect(outcomeOf("member", "member")).toEqual({ puts: 1, troubles: [] });
     const { right, wrong } = bothWays({ strangersTaken: true }, () => outcomeOf("stranger", "stranger").puts);
     expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
   });
 
-  test("a member proposes in its own name only, and not in the core's", () => {
+  test("a member can propose only in its own name, and not in the core's", () => {
     for (const name of ["stranger", "nobody"] as const) {
       const { right, wrong } = bothWays({ proposedForOthers: true }, () => outcomeOf("member", name));
       expect([right.puts, wrong.puts]).toEqual([0, 1]);
@@ -156,7 +156,7 @@ describe("answers to clients", () => {
     }
   });
 
-  test("an undecodable command, or an invalid change, of a member stops no server", () => {
+  test("an undecodable command or an invalid change from a member stops no server", () => {
     const cluster = new VirtualCluster();
     const troubles: string[] = [];
     cluster.world.trouble = (_server, text) => void troubles.push(text);
@@ -221,7 +221,7 @@ describe("answers to clients", () => {
     expect(cluster.failure(leader, compact(99n))).toBe("futureRevision");
   });
 
-  test("too many at once are refused, and none of those is applied", () => {
+  test("requests that are too many at once are refused, and none of the refused is applied", () => {
     const cluster = new VirtualCluster({ limits: { requestsMax: 3 } });
     const leader = cluster.leader();
     cluster.isolate(leader);
@@ -234,7 +234,7 @@ describe("answers to clients", () => {
     expect(cluster.ask(leader, RANGE, range("a")).kvs[0]!.version).toBe(3n);
   });
 
-  test("a restarted server takes no older command's answer for its own", () => {
+  test("a restarted server does not take an older command's answer for its own", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const server = cluster.leader();
     cluster.ask(server, PUT, put("a", "1"));
@@ -248,7 +248,7 @@ describe("answers to clients", () => {
 });
 
 describe("leases", () => {
-  test("the least time to live is ⌈1.5 × election timeout⌉; id 0 is drawn by the server", () => {
+  test("the minimum time to live is ⌈1.5 × election timeout⌉; for id 0 the server chooses", () => {
     const cluster = new VirtualCluster({ electionTicks: 15 });
     const lease = cluster.ask(cluster.leader(), GRANT, grant(-3));
     expect(lease.TTL).toBe(3n);
@@ -256,7 +256,7 @@ describe("leases", () => {
     expect(lease.ID).toBeLessThan(2n ** 63n);
   });
 
-  test("time to live tells what is left, and of a missing lease -1", () => {
+  test("time to live reports the time left, and -1 for a missing lease", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const { ID } = cluster.ask(leader, GRANT, grant(10));
@@ -275,7 +275,7 @@ describe("leases", () => {
       const leader = cluster.leader();
       const { ID } = cluster.ask(leader, GRANT, grant(2));
       cluster.run(1_500);
-      // From here on the disk holds everything up.
+      // From here on the disk blocks.
       Object.assign(cluster.world.plan, { writeMs: 100_000 });
       cluster.run(800);
       return Number(cluster.ask(leader, KEEP, keepAlive(ID)).TTL);
@@ -289,7 +289,7 @@ describe("leases", () => {
       const cluster = new VirtualCluster({ servers: 1, raftLimits: { committedEntriesMax: 1 } });
       const leader = cluster.leader();
       const { ID } = cluster.ask(leader, GRANT, grant(9));
-      // It leads again, and applies what its log says bit by bit.
+      // The server leads again, and applies its log one entry at a time.
       cluster.world.crash(leader);
       cluster.world.start(leader);
       return Number(cluster.ask(leader, KEEP, keepAlive(ID)).TTL);
@@ -305,7 +305,7 @@ describe("leases", () => {
       }
   });
 
-  test("leases end in bounded batches, and others are answered meanwhile (etcd 9360)", () => {
+  test("leases end in bounded batches, and other requests are answered meanwhile (etcd 9360)", () => {
     const { right, wrong } = bothWays({ endsUnbounded: true }, () => {
       const batches: number[] = [];
       const applied = (_applied: unknown, { body }: Command) => {
@@ -331,7 +331,7 @@ describe("leases", () => {
       const { ID } = cluster.ask(leader, GRANT, grant(3));
       cluster.run(1_450);
       cluster.isolate(leader);
-      // By then its clock does not tell any more that it leads.
+      // By then it no longer leads by its clock.
       cluster.run(550);
       const late = cluster.send(leader, keepAlive(ID));
       cluster.run(300);
@@ -350,7 +350,8 @@ describe("leases", () => {
       const leader = cluster.leader();
       cluster.ask(leader, GRANT, grant(2));
       cluster.run(1_600);
-      // It hands leadership to a server that never takes it, and proposes nothing for an election timeout.
+      // The leader transfers leadership to a server that is cut off, so it proposes nothing for an election
+      // timeout.
       const [follower] = cluster.followers();
       cluster.isolate(follower!);
       leader.step({ kind: "transfer", to: follower!.id });
@@ -363,7 +364,7 @@ describe("leases", () => {
   });
 });
 
-test("a server that is far behind gets a snapshot, leases and all, and goes on from there", () => {
+test("a server that is far behind gets a snapshot with leases, and continues from there", () => {
   const limits = { snapshotEntries: 10, keepEntries: 2 };
   const cluster = new VirtualCluster({ limits });
   const leader = cluster.leader();

@@ -20,7 +20,7 @@ const success = [
   { request: { case: "requestRange" as const, value: { key: bytes("a/1"), serializable: true } } },
 ];
 
-/** Answers that a server gives by itself. */
+/** Requests that a server can answer without a leader. */
 const local: readonly ClientRequest[] = [
   range("a/1", { serializable: true }),
   txn({ success }),
@@ -31,7 +31,7 @@ const members: ClientRequest = { kind: "memberList", request: create(MemberListR
 let cluster: VirtualCluster;
 beforeEach(() => begin());
 
-/** Everything is there but rights, which nobody has switched on. */
+/** Users and roles exist, but authentication is not enabled yet. */
 function begin(servers = 3, limits: Partial<ReplicaLimits> = {}): void {
   cluster = new VirtualCluster({ servers, limits: { tokenTtlMs: 20_000, ...limits } });
   change(
@@ -57,7 +57,7 @@ function restart(...servers: readonly SimServer[]): void {
   for (const server of servers) cluster.world.start(server);
 }
 
-/** The answers to all of them, asked in one moment, and the responses of a watch from the beginning. */
+/** The answers to all of these, requested at the same moment, and the events of a watch from revision 1. */
 function asked(server: SimServer, who: Credentials | undefined, waitMs: number) {
   const sent = local.map((request) => cluster.send(server, request, who));
   const watch = cluster.watch(server, { ...mine, startRevision: 1n }, who);
@@ -67,7 +67,7 @@ function asked(server: SimServer, who: Credentials | undefined, waitMs: number) 
   return { answers: sent.map(({ outcome }) => failureOf(outcome)), events };
 }
 
-/** A token of ann's. */
+/** A token for ann. */
 function authenticated(): { token: string } {
   const found = cluster.outcome(cluster.leader(), { kind: "secret", request: { name: "ann" } });
   const { revision } = found as { revision: bigint };
@@ -77,8 +77,8 @@ function authenticated(): { token: string } {
 
 const refused = (failure: string) => ({ answers: local.map(() => failure), events: [] });
 
-describe("a server that has begun anew", () => {
-  test("shows nothing by past rights while it has no leader", () => {
+describe("a restarted server", () => {
+  test("shows nothing under past rights while it has no leader", () => {
     const run = () => {
       begin();
       const [one] = cluster.followers();
@@ -93,7 +93,7 @@ describe("a server that has begun anew", () => {
   });
 
   test.each([1, 3])(
-    "of %s shows nothing by them at once, and refuses when it has heard of a leader",
+    "of %s shows nothing under past rights at first, and refuses once it has heard of a leader",
     (servers) => {
       begin(servers);
       change(enable);
@@ -103,7 +103,7 @@ describe("a server that has begun anew", () => {
     },
   );
 
-  test("in a core that goes on refuses what was withdrawn while it was away", () => {
+  test("in a running core refuses access that was withdrawn while it was away", () => {
     change(enable);
     const [away] = cluster.followers();
     cluster.world.crash(away!);
@@ -112,7 +112,7 @@ describe("a server that has begun anew", () => {
     expect(asked(away!, ann, 1_000)).toEqual(refused("permissionDenied"));
   });
 
-  test("that applies much again refuses meanwhile", () => {
+  test("refuses while it applies many entries again", () => {
     begin(1, { unitsPerTurn: 1 });
     change(...Array.from({ length: 50 }, (_, count) => put(`k${count}`, "x")), enable);
     change(...Array.from({ length: 5 }, (_, count) => put(`l${count}`, "x")));
@@ -121,7 +121,7 @@ describe("a server that has begun anew", () => {
     expect(asked(only!, undefined, 4_000)).toEqual(refused("userNameEmpty"));
   });
 
-  test("and learns refuses, too", () => {
+  test("refuses as a learner, too", () => {
     cluster = new VirtualCluster({ membershipEveryMs: Infinity });
     cluster.leader();
     cluster.run(3_000);
@@ -160,7 +160,7 @@ describe("a server that has begun anew", () => {
     expect(events).toEqual(["hidden"]);
   });
 
-  test("asks by itself, before a client comes", () => {
+  test("asks the leader before any client connects", () => {
     const [one] = cluster.followers();
     restart(one!);
     cluster.run(250);
@@ -173,7 +173,7 @@ describe("a server that has begun anew", () => {
     const [one] = cluster.followers();
     for (const server of cluster.world.servers) cluster.world.crash(server);
     cluster.world.start(one!);
-    // Nor does it know any token yet.
+    // Even for tokens, of which the server knows none yet.
     const sent = [undefined, ann, { kind: "token", token: "t.9" } as const].map((who) =>
       cluster.send(one!, members, who),
     );
@@ -182,7 +182,7 @@ describe("a server that has begun anew", () => {
       expect(outcome).toMatchObject({ $typeName: "etcdserverpb.MemberListResponse" });
   });
 
-  test("does not take tokens that were given, and have ended, while it was away", () => {
+  test("does not accept tokens that were issued and expired while it was away", () => {
     const run = () => {
       begin(3, { tokenTtlMs: 3_000 });
       change(enable);

@@ -39,7 +39,7 @@ const revokeMine = auth({ case: "roleRevokePermission", value: { role: "some", .
 let cluster: VirtualCluster;
 let leader: SimServer;
 
-/** Rights are switched on; ann may read and write all keys below a/. */
+/** Authentication is enabled; ann may read and write all keys below a/. */
 function begin(limits: Partial<ReplicaLimits> = {}): void {
   cluster = new VirtualCluster({ limits: { tokenTtlMs: 20_000, ...limits } });
   leader = cluster.leader();
@@ -66,7 +66,7 @@ function setUp(cluster: VirtualCluster, leader: SimServer): void {
 
 beforeEach(() => begin());
 
-/** As it is had after a password was right. */
+/** Authenticates as a host does after it has verified a password. */
 function authenticate(server: SimServer, user = "ann"): Credentials {
   const secretOf = { kind: "secret", request: { name: user } } as const;
   const outcome = cluster.outcome(server, secretOf) as { revision: bigint };
@@ -79,7 +79,7 @@ function authenticate(server: SimServer, user = "ann"): Credentials {
   return { kind: "token", token };
 }
 
-test("an unknown user gets another user's secret, so that the check takes as long", () => {
+test("for an unknown user another user's secret is checked, which takes as long", () => {
   const asked = (name: string) => cluster.outcome(leader, { kind: "secret", request: { name } });
   for (const name of ["nobody", "aaa", "zzz"]) {
     expect(asked(name)).toMatchObject({ isKnown: false, secret });
@@ -136,7 +136,7 @@ describe("a request without a user, with a wrong token, or without permission is
     ["a read of one's own", range("a/", { rangeEnd: bytes("a0") }), "none"],
     ["a put of one's own", put("a/2", "x"), "none"],
   ];
-  test("by every server, and a request that is refused changes nothing", () => {
+  test("by every server, and a refused request changes nothing", () => {
     for (const server of cluster.world.servers) {
       const before = leader.replica!.status().revision;
       const unknown: Credentials = { kind: "token", token: "made-up.12" };
@@ -156,14 +156,14 @@ describe("a request without a user, with a wrong token, or without permission is
     }
   });
 
-  test("what a user may ask is answered by every server", () => {
+  test("every server answers permitted requests", () => {
     for (const server of cluster.world.servers)
       for (const [, request] of requests.filter(([, , expected]) => expected === "none"))
         expect(cluster.failure(server, request, ann)).toMatch(/none|leaseExists|leaseNameTaken/);
   });
 });
 
-test("a lease is kept alive without a token: its holder must not lose it while it authenticates", () => {
+test("a lease is kept alive without a token: its holder must not lose it while authenticating", () => {
   const answer = cluster.ask(leader, "etcdserverpb.LeaseKeepAliveResponse", keepAlive(7n));
   expect(answer.TTL).toBe(60n);
 });
@@ -175,7 +175,7 @@ describe("a server that has not caught up", () => {
     return { slow: slow!, other: other! };
   };
 
-  test("does not refuse what was permitted elsewhere", () => {
+  test("does not refuse requests under rights granted on another server", () => {
     expect(cluster.failure(leader, revokeMine, root)).toBe("none");
     cluster.run(500);
     const run = () => {
@@ -193,7 +193,7 @@ describe("a server that has not caught up", () => {
     expect(withFaults({ staleRightsRefuse: true }, run)[0]).toBe("permissionDenied");
   });
 
-  test("does not permit what was withdrawn elsewhere", () => {
+  test("does not permit requests under rights revoked on another server", () => {
     const { slow, other } = behind();
     expect(cluster.failure(other, revokeMine, root)).toBe("none");
     cluster.heal();
@@ -205,7 +205,7 @@ describe("a server that has not caught up", () => {
     ]);
   });
 
-  test("does not take a token that has ended elsewhere, also for what names no keys", () => {
+  test("does not accept a token that has ended on another server, even for requests without keys", () => {
     const token = authenticate(leader, "root");
     cluster.run(500);
     const { slow, other } = behind();
@@ -219,7 +219,7 @@ describe("a server that has not caught up", () => {
     expect(sent.map(({ outcome }) => failureOf(outcome))).toEqual(refused);
   });
 
-  test("takes a token that another server gave", () => {
+  test("accepts a token that another server issued", () => {
     const { slow, other } = behind();
     const token = authenticate(other);
     cluster.heal();
@@ -231,12 +231,13 @@ describe("a server that has not caught up", () => {
   });
 });
 
-test("rights revoked while a command is in flight refuse it where it is applied", () => {
+test("a command in flight is refused when applied, if rights are revoked meanwhile", () => {
   const run = () => {
     begin();
     const { lastIndex } = leader.replica!.status();
     const revoked = cluster.send(leader, revokeMine, root);
-    // It stands in the log, and is not applied yet: here the put is looked at before, and applied after it.
+    // The revocation is in the log, but not applied yet: the put is first checked before it, and applied
+    // after it.
     while (leader.replica!.status().lastIndex === lastIndex) cluster.run(1);
     expect(revoked.outcome).toBe(undefined);
     const late = cluster.send(leader, put("a/1", "late"), ann);
@@ -266,7 +267,7 @@ describe("a token", () => {
     expect(withFaults({ tokenOutlivesUser: true }, run)).toBe("none");
   });
 
-  test("ends when its user gets another password, and when rights are switched off", () => {
+  test("ends when its user's password changes, and when authentication is disabled", () => {
     const token = authenticate(leader);
     const change = auth({ case: "userChangePassword", value: { name: "ann", secret: bytes("other") } });
     expect(cluster.failure(leader, change, root)).toBe("none");
@@ -277,7 +278,7 @@ describe("a token", () => {
     expect(cluster.failure(leader, put("b", "x"))).toBe("none");
   });
 
-  test("is over when it was not used for its time, at the server that is asked", () => {
+  test("expires on a server where it was not used for its time to live", () => {
     const token = authenticate(leader);
     const [follower] = cluster.followers();
     for (let used = 0; used < 3; used += 1) {
@@ -289,7 +290,7 @@ describe("a token", () => {
     expect(cluster.failure(leader, put("a/1", "x"), token)).toBe("invalidAuthToken");
   });
 
-  test("is gone after its server's restart, however much of the log is applied again", () => {
+  test("is unknown after its server's restart, however much of the log is applied again", () => {
     const token = authenticate(leader);
     const [follower] = cluster.followers();
     expect(cluster.failure(follower!, put("a/1", "x"), token)).toBe("none");
@@ -306,7 +307,7 @@ describe("a token", () => {
   });
 });
 
-test("users and roles are refused when they take too much, and what makes room is not", () => {
+test("users and roles that take too much room are refused; commands that make room are not", () => {
   begin({ authBytesMax: 20_000 });
   const add = [
     auth({ case: "roleAdd", value: { name: "x".repeat(20_000) } }),
@@ -329,7 +330,7 @@ describe("a watch", () => {
     ]);
   const denied = "PermissionDenied desc = etcdserver: permission denied";
 
-  test("across the edge is refused, also from a key on", () => {
+  test("that exceeds the permitted range is refused, also one without an end", () => {
     const rangeEnds = ["b", "\0"];
     for (const rangeEnd of rangeEnds) {
       const { responses } = cluster.watch(leader, { key: bytes("a/"), rangeEnd: bytes(rangeEnd) }, ann);
@@ -378,7 +379,7 @@ describe("a watch", () => {
     expect(said(responses)).toEqual([denied]);
   });
 
-  test("ends with its user, also when one of that name is there before its client takes more", () => {
+  test("ends with its user, even if a user of the same name exists before its client reads on", () => {
     begin({ watchResponsesMax: 2 });
     const responses: WatchResponse[] = [];
     let stream = 0;

@@ -12,7 +12,7 @@ const roll = { members: [memberAt(1n, "a"), memberAt(2n, "b")], removed: new Set
 const idsOf = (listed: ListedMembers, { members, removed } = roll) =>
   listed.unknownTo({ members, removed }).map(({ id }) => id);
 
-test("a member is listed that the log does not know, and none that it knows or has removed", () => {
+test("only members that the log neither knows nor has removed are listed", () => {
   const listed = new ListedMembers();
   listed.take([[memberAt(2n, "b"), memberAt(3n, "c"), memberAt(4n, "d")]]);
   expect(idsOf(listed)).toEqual([3n, 4n]);
@@ -20,7 +20,7 @@ test("a member is listed that the log does not know, and none that it knows or h
   expect(idsOf(listed, { ...roll, members: [...roll.members, memberAt(3n, "c")] })).toEqual([4n]);
 });
 
-test("the lists of one round replace those before, unless nobody has answered", () => {
+test("the lists of one round replace earlier ones, unless nobody answered", () => {
   const listed = new ListedMembers();
   listed.take([[memberAt(3n, "c")], [memberAt(4n, "d")]]);
   listed.take([]);
@@ -29,7 +29,7 @@ test("the lists of one round replace those before, unless nobody has answered", 
   expect(idsOf(listed)).toEqual([4n]);
 });
 
-test("addresses of the log come first, then those of all lists", () => {
+test("addresses from the log come first, then those from all lists", () => {
   const listed = new ListedMembers();
   const b = roll.members[1]!;
   listed.take([[memberAt(2n, "b2", "b")], [memberAt(2n, "b3")]]);
@@ -37,13 +37,13 @@ test("addresses of the log come first, then those of all lists", () => {
   expect(listed.addressesOf(roll.members[0]!)).toEqual(["http://a:1"]);
 });
 
-test("a disk that one of the lists names counts", () => {
+test("a disk named in any of the lists counts", () => {
   const listed = new ListedMembers();
   listed.take([[memberAt(3n, "c")], [{ ...memberAt(3n, "c"), disk: 7n }], [memberAt(3n, "c")]]);
   expect(listed.unknownTo(roll)[0]!.disk).toBe(7n);
 });
 
-test("nine members and sixteen addresses of each are listed, and no more", () => {
+test("at most nine members and sixteen addresses of each are listed", () => {
   const listed = new ListedMembers();
   const hosts = Array.from({ length: 17 }, (_, number) => `h${number}`);
   const ids = Array.from({ length: 10 }, (_, number) => BigInt(10 + number));

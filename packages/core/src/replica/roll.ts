@@ -1,18 +1,18 @@
 import type { MemberId } from "../raft/types.js";
 import type { CoreMember } from "../state/members.js";
 
-/** A server's description of itself, which it writes to the log when it is missing there. */
+/** A server's description of itself, which it writes to the log if missing there. */
 export interface SelfDescription {
   readonly name: string;
   readonly clientUrls: readonly string[];
   readonly disk: bigint;
 }
 
-/** The servers that this one is connected with, and the removed ones. */
+/** The servers that this one connects to, and the removed ones. */
 export interface Roll {
   readonly members: readonly CoreMember[];
   readonly removed: ReadonlySet<MemberId>;
-  /** The cluster's version: older servers take no part. */
+  /** The cluster's version: servers that do not support it are excluded. */
   readonly version: number;
 }
 
@@ -26,8 +26,8 @@ export interface PeerCall {
 export type Unwelcome = "other-cluster" | "other-server" | "no-member";
 
 /**
- * The reason to refuse a caller. Terms and votes of another cluster mean nothing here, whatever its ids
- * are.
+ * Returns the reason to refuse a caller. Terms and votes of another cluster mean nothing here, even if ids
+ * are equal.
  */
 export function unwelcome(
   { cluster, from, to }: PeerCall,
@@ -42,13 +42,13 @@ export function unwelcome(
 /** The maximum number of members of a core. */
 const listedMax = 9;
 
-/** Per member: as many as the log accepts. */
+/** Addresses per member: as many as the log accepts. */
 const addressesMax = 16;
 
 /**
- * Members listed by other members that this server's log does not know, or knows at another address. The
- * log may lack the very entry that added the present leader, which only that leader could send (etcd 3699).
- * A server that is not listed is a stranger, whatever it claims.
+ * Members listed by other members, but unknown to this server's log or known at another address. The log may
+ * lack the very entry that added the present leader, which only that leader could send (etcd 3699). A server
+ * that nobody lists is a stranger, whatever it claims.
  */
 export class ListedMembers {
   #listed: ReadonlyMap<MemberId, CoreMember> = new Map();
@@ -61,12 +61,12 @@ export class ListedMembers {
       .slice(0, listedMax);
   }
 
-  /** The log's addresses first, then those of other lists. */
+  /** The log's addresses, followed by those from other lists. */
   addressesOf({ id, peerUrls }: CoreMember): readonly string[] {
     return [...new Set([...peerUrls, ...(this.#listed.get(id)?.peerUrls ?? [])])];
   }
 
-  /** Replaces the lists with those of the members that answered. */
+  /** Replaces the lists with those from the members that answered. */
   take(lists: readonly (readonly CoreMember[])[]): void {
     if (lists.length === 0) return;
     const listed = new Map<MemberId, CoreMember>();

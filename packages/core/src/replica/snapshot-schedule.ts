@@ -3,7 +3,7 @@ import { frozen, snapshotPieces } from "../state/snapshot.js";
 import type { Context } from "./context.js";
 import type { SnapshotToWrite } from "./types.js";
 
-/** Decides when to write a snapshot of the state, after which the log behind it can go. */
+/** Decides when to write a snapshot of the state, after which earlier entries can be dropped. */
 export class SnapshotSchedule {
   readonly #context: Context;
   #entries = 0;
@@ -20,7 +20,7 @@ export class SnapshotSchedule {
     this.#bytes += bytes;
   }
 
-  /** A snapshot came from the leader, and covers everything applied. */
+  /** The leader sent a snapshot, which covers everything applied. */
   installed(): void {
     this.#entries = 0;
     this.#bytes = 0;

@@ -2,16 +2,14 @@ import { isMember } from "../raft/membership.js";
 import type { CommandBody, Context } from "./context.js";
 import type { AutoCompaction } from "./options.js";
 
-/** Interval at which the leader checks the length of history, ms. */
+/** Interval at which the leader checks how long the history is, ms. */
 const lookMs = 1_000;
 
-/**
- * Least share of the kept history to compact at once, so that the command is worth its place in the log.
- */
+/** Minimum fraction of the history to compact at once, so that the command is worth an entry in the log. */
 const shareAtOnce = 0.1;
 
 /**
- * Share of the quota beyond which the older half of history is compacted, regardless of the time to keep.
+ * Fraction of the quota beyond which the older half of history is compacted, regardless of the time to keep.
  */
 const pressureShare = 0.75;
 
@@ -21,18 +19,18 @@ interface Sample {
 }
 
 /**
- * The leader's upkeep of the state's size: it compacts history older than the time to keep, or that crowds
- * out new data; and when the rest still exceeds the quota, it raises the alarm, by which all servers refuse
- * commands that need space. All of that goes through the log: servers agree on it.
+ * The leader's upkeep of the state's size. It compacts history that is older than the time to keep or crowds
+ * out new data. If the state still exceeds the quota, it raises the alarm, and all servers refuse commands
+ * that need space. Everything goes through the log, so that servers agree.
  */
 export class SpaceKeeping {
   readonly #context: Context;
   readonly #compaction: AutoCompaction | undefined;
   readonly #quotaBytes: number;
-  /** Index of its last own command: the next one waits until that is applied. */
+  /** Index of its last command: the next one waits until that is applied. */
   #proposedIndex = 0;
   #nextLookMs = 0;
-  /** The newest revision at past times, oldest first, over the time to keep. */
+  /** The newest revision at times in the past, oldest first; they span the time to keep. */
   #samples: Sample[] = [];
 
   constructor(context: Context, compaction: AutoCompaction | undefined, quotaBytes: number) {
@@ -41,7 +39,7 @@ export class SpaceKeeping {
     this.#quotaBytes = quotaBytes;
   }
 
-  /** This server leads. It does not know an earlier leader's samples: history stays longer, at worst. */
+  /** This server leads. It does not know an earlier leader's samples, so at worst history is kept longer. */
   begin(): void {
     this.#proposedIndex = 0;
     this.#nextLookMs = 0;
@@ -52,7 +50,7 @@ export class SpaceKeeping {
     const { appliedIndex, nowMs, state } = this.#context;
     // Compacted versions count until they have been removed.
     if (appliedIndex < this.#proposedIndex || state.revisions.hasGarbage) return;
-    // A leader whose removal is being committed is no member after it: nothing would end its alarm.
+    // A leader whose removal is being committed will not be a member: nobody could disarm its alarm.
     const isStaying = isMember(this.#context.raft.membership, this.#context.id);
     if (isStaying && state.bytes > this.#quotaBytes && state.spaceAlarms.size === 0) {
       this.#propose({ case: "spaceAlarm", value: { member: this.#context.id, raised: true } });
@@ -67,7 +65,7 @@ export class SpaceKeeping {
     }
   }
 
-  /** The revision up to which to compact; 0 if that is not worth a command. */
+  /** The revision up to which to compact; 0 if too little would be compacted. */
   #dueRevision(compaction: AutoCompaction): number {
     const { compacted, current } = this.#context.state.revisions;
     if (compaction.mode === "periodic") return this.#newestOlderThan(compaction.keepMs);
@@ -92,7 +90,7 @@ export class SpaceKeeping {
 
   #propose(body: CommandBody): void {
     const proposed = this.#context.propose(body);
-    // Otherwise it is found again at the next tick.
+    // If refused, it is tried again at the next tick.
     if (proposed.accepted) this.#proposedIndex = proposed.index;
   }
 }

@@ -41,7 +41,7 @@ function fill(
 describe("a quota", () => {
   const quotaBytes = 50_000;
 
-  test("a leader whose removal is in its log raises no alarm for itself: nothing would end that", () => {
+  test("a leader whose removal is in its log raises no alarm for itself: nobody could disarm it", () => {
     const proposed: CommandBody[] = [];
     const raft = { membership: { voters: [1n, 2n], learners: [] } };
     const state = new CoreState();
@@ -80,10 +80,10 @@ describe("a quota", () => {
       for (const taken of [range("k1"), keepAlive(ID), remove("k1"), alarm()])
         expect(cluster.failure(server, taken)).toBe("none");
     }
-    // A client that raises an alarm that is raised gets it as the answer, as at etcd.
+    // Raising an alarm that is already raised returns it, as in etcd.
     const on = alarm({ action: Action.ACTIVATE, memberID: leader.id, alarm: AlarmType.NOSPACE });
     expect(cluster.ask(follower!, ALARM, on).alarms).toMatchObject([{ memberID: leader.id }]);
-    // Nothing has become less by that: it is raised again.
+    // The state is no smaller for that: the alarm is raised again.
     cluster.ask(follower!, ALARM, alarm({ action: Action.DEACTIVATE, memberID: leader.id, alarm: 1 }));
     cluster.run(500);
     expect(cluster.failure(follower!, put("a", "1"))).toBe("noSpace");
@@ -139,7 +139,7 @@ describe("a quota", () => {
 });
 
 describe("history", () => {
-  test("the last revisions are kept, and others are compacted, whichever server leads", () => {
+  test("the newest revisions are kept and others compacted, whichever server leads", () => {
     const cluster = new VirtualCluster({ keepRevisions: 100 });
     const leader = cluster.leader();
     for (let round = 0; round < 5; round += 1) fill(cluster, leader, 100);
@@ -155,7 +155,7 @@ describe("history", () => {
     expect(after.revision - after.compacted).toBeLessThanOrEqual(110);
   });
 
-  test("with a retention in time a revision is kept for at least that time, and at most about a tenth longer", () => {
+  test("with a retention by time, a revision is kept at least that long, and at most about a tenth longer", () => {
     const cluster = new VirtualCluster({ servers: 1, keepMs: 60_000 });
     const leader = cluster.leader();
     const begunMs = cluster.world.nowMs;
@@ -167,15 +167,15 @@ describe("history", () => {
         const { compacted, revision } = leader.replica!.status();
         madeMs.set(revision, cluster.world.nowMs);
         const ageMs = cluster.world.nowMs - (madeMs.get(Math.max(compacted, 0)) ?? begunMs);
-        // Before the first, nothing has an age.
+        // Before the first compaction there is no age.
         expect(compacted > 0 ? ageMs : Infinity).toBeGreaterThanOrEqual(58_000);
         expect(ageMs).toBeLessThan(minute < 2 ? 120_000 : 70_000);
       }
   });
 });
 
-describe("what the state takes", () => {
-  test("is counted with every change, compaction and restart", () => {
+describe("the size of the state", () => {
+  test("is counted correctly after changes, compactions and restarts", () => {
     const cluster = new VirtualCluster({ servers: 1, keepRevisions: 20, limits: { snapshotEntries: 50 } });
     const leader = cluster.leader();
     for (let round = 0; round < 5; round += 1) {

@@ -48,8 +48,8 @@ import type { LeaderMessage } from "./proposals/leader-messages.js";
 import type { Roll } from "./roll.js";
 
 /**
- * A client's request. The requests are etcd's; `registerLease` is that of *Patterns of Distributed
- * Systems*, "Lease", and `findLease` finds a registered lease: its answer is a `LeaseGrantResponse`, too.
+ * A client's request. Most requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,
+ * "Lease", and `findLease` finds a registered lease. Both are answered by a `LeaseGrantResponse`.
  */
 export type ClientRequest =
   | { readonly kind: "range"; readonly request: RangeRequest }
@@ -72,7 +72,7 @@ export type ClientRequest =
   | AuthRead
   | { readonly kind: "auth"; readonly request: AuthCommand };
 
-/** A change of users, roles and permissions, or an authenticated user: as it stands in the log. */
+/** A change of users, roles and permissions, or an authenticated user, as it is in the log. */
 export type AuthCommand = Extract<
   CommandBody,
   {
@@ -96,14 +96,14 @@ export type AuthRead =
   | { readonly kind: "root"; readonly request: object }
   /** Whether the caller is authenticated, or authentication is disabled. */
   | { readonly kind: "user"; readonly request: object }
-  /** For the server itself, which checks passwords. */
+  /** For the server itself, to check passwords. */
   | { readonly kind: "secret"; readonly request: { readonly name: string } };
 
 /** A client's credentials. */
 export type Credentials =
   /** The answer of `Authenticate`. */
   | { readonly kind: "token"; readonly token: string }
-  /** Verified by the host: from a certificate, or from a signed token, which carries its revision. */
+  /** Verified by the host from a certificate, or from a signed token, which carries its revision. */
   | { readonly kind: "user"; readonly user: string; readonly revision?: bigint | undefined };
 
 /** A positive answer to `root` and `user`. */
@@ -115,22 +115,25 @@ export interface Permit {
 export interface UserSecret {
   readonly $typeName: "leasehold.UserSecret";
   header?: ResponseHeader;
-  /** For an unknown user that of the next user by name, so that the check takes as long. */
+  /** For an unknown user, the secret of the next user by name, so that the check takes as long. */
   readonly secret: Uint8Array;
   /** Whether the user exists. */
   readonly isKnown: boolean;
-  /** Of users, roles and permissions. */
+  /** The revision of users, roles and permissions. */
   readonly revision: bigint;
 }
 
-/** A change of the membership, or of a member's description: the leader judges it. */
+/** A change of the membership or of a member's description; the leader judges it. */
 export type MembershipRequest =
   | { readonly kind: "memberAdd"; readonly request: MemberAddRequest }
   | { readonly kind: "memberRemove"; readonly request: MemberRemoveRequest }
   | { readonly kind: "memberPromote"; readonly request: MemberPromoteRequest }
   | { readonly kind: "memberUpdate"; readonly request: MemberUpdateRequest };
 
-/** A named lease, with an id chosen by the client or by the core: its answer is a `LeaseGrantResponse`. */
+/**
+ * Registers a named lease, with an id chosen by the client or by the core. Answered by a
+ * `LeaseGrantResponse`.
+ */
 export interface RegisterLeaseRequest {
   /** Not empty. */
   readonly name: string;
@@ -139,7 +142,7 @@ export interface RegisterLeaseRequest {
   readonly id?: bigint;
 }
 
-/** With its header. */
+/** A response with its header. */
 export type ClientResponse =
   | CommandAnswer
   | FrozenState
@@ -172,29 +175,29 @@ export type Input =
       readonly id: number;
       readonly request: ClientRequest;
       /**
-       * On the clock of `nowMs`. By then there is an answer, or the read has begun on a state that is new
-       * enough.
+       * On the clock of `nowMs`. By then the request is answered, or the read has begun on a state that is
+       * new enough.
        */
       readonly deadlineMs: number;
-      /** The client key: clients share the room for requests. */
+      /** The client key: each client has a share of the room for requests. */
       readonly client: string;
       readonly credentials?: Credentials | undefined;
     }
-  /** The client has gone: nothing is answered any more. A proposal may still be applied. */
+  /** The client is gone, and gets no answer. A proposal may still be applied. */
   | { readonly kind: "cancel"; readonly id: number }
   /** A message from another server, other than `InstallSnapshot`. */
   | { readonly kind: "message"; readonly message: PeerMessage }
   /**
-   * A snapshot has arrived as a whole, and `state` was restored from it. If it is accepted,
-   * `Effects.persist` has its `meta`.
+   * A snapshot has arrived completely, and `state` was restored from it. If it is accepted, `Effects.persist`
+   * has its `meta`.
    */
   | { readonly kind: "snapshot-received"; readonly message: InstallSnapshot; readonly state: CoreState }
-  /** Outcome of an `InstallSnapshot` transfer. Every one must be reported. */
+  /** Outcome of an `InstallSnapshot` transfer. Every transfer must be reported. */
   | { readonly kind: "snapshot-sent"; readonly member: MemberId; readonly arrived: boolean }
   /** The connection to this member is lost, possibly with messages in flight. */
   | { readonly kind: "unreachable"; readonly member: MemberId }
   /**
-   * A connection to this member exists, and no earlier message is in flight any more. `takesRepeats`: it
+   * There is a new connection to this member, and no earlier message is in flight. `takesRepeats`: the member
    * recognizes repeated proposals.
    */
   | { readonly kind: "connected"; readonly member: MemberId; readonly takesRepeats: boolean }
@@ -206,44 +209,44 @@ export type Input =
   | { readonly kind: "drained"; readonly member: MemberId }
   /** A part of a message from this member has arrived. */
   | { readonly kind: "arriving"; readonly member: MemberId }
-  /** The write `sequence` of `Effects.persist`, and each earlier one, is on disk. */
+  /** The write `sequence` of `Effects.persist` and every earlier one are on disk. */
   | { readonly kind: "persisted"; readonly sequence: number }
   /** Requests a snapshot now, if anything has been applied since the last one. */
   | { readonly kind: "take-snapshot" }
-  /** Compares the content of all servers, once: `Effects.compared` has the result. */
+  /** Compares the content of all servers once: `Effects.compared` has the result. */
   | { readonly kind: "compare-copies" }
   /** `Effects.snapshot` is on disk. */
   | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
-  /** It could not be written. The next try follows after as many entries again. */
+  /** The snapshot could not be written. The next attempt follows after as many entries again. */
   | { readonly kind: "snapshot-failed" }
   /**
-   * A client's message on a watch stream. A stream begins with its first message; the host chooses its
-   * number.
+   * A client's message on a watch stream. A stream begins with its first message, under a number that the
+   * host chooses.
    */
   | {
       readonly kind: "watch";
       readonly stream: number;
-      /** The client key: clients share the room for watches and their responses. */
+      /** The client key: each client has a share of the room for watches and their responses. */
       readonly client: string;
       readonly request: WatchRequest;
       readonly credentials?: Credentials | undefined;
     }
-  /** This many more of the stream's responses were sent to the client, and use no memory here any more. */
+  /** This many more of the stream's responses were sent to the client, and no longer use memory here. */
   | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
-  /** The stream is over. Its number is never reused. */
+  /** The stream has ended. Its number is never reused. */
   | { readonly kind: "watch-closed"; readonly stream: number }
   /**
-   * Another server has reported the newest version it supports; 0: it has gone, and may come back with
-   * another.
+   * Another server has reported the newest version it supports. 0: that server has gone, and may come back
+   * with another version.
    */
   | { readonly kind: "peer-version"; readonly member: MemberId; readonly version: number }
-  /** Transfers leadership if this server has it; `status().leader` shows the outcome. */
+  /** Transfers leadership, if this server leads; `status().leader` shows the outcome. */
   | { readonly kind: "transfer"; readonly to: MemberId };
 
 /**
- * Work for the host. As with `Ready`: `early`, `answers`, `notices`, `watches` wait for no write;
+ * Work for the host. As in `Ready`, `early`, `answers`, `notices` and `watches` wait for no write, and
  * `messages` wait until `persist` of this and of all earlier effects is on disk. Answers leave before the
- * commit notices to other servers, and watches, which may be many, after those.
+ * commit notices to other servers. Watches, which may be many, leave after those.
  */
 export interface Effects {
   readonly persist: Persist | undefined;
@@ -251,17 +254,19 @@ export interface Effects {
   readonly notices: readonly PeerMessage[];
   readonly messages: readonly PeerMessage[];
   readonly answers: readonly Answer[];
-  /** In this order on each stream. */
+  /** In order for each stream. */
   readonly watches: readonly WatchAnswer[];
-  /** To be written to disk; then report `snapshot-written` or `snapshot-failed`. There is one at a time. */
+  /**
+   * To be written to disk; then report `snapshot-written` or `snapshot-failed`. There is only one at a time.
+   */
   readonly snapshot: SnapshotToWrite | undefined;
-  /** Set on a change. */
+  /** Present if it has changed. */
   readonly leadership: Ready["leadership"];
-  /** Set on a change. */
+  /** Present if it has changed. */
   readonly roll: Roll | undefined;
-  /** Reasons for refusing messages of other servers: for operators. */
+  /** Why messages from other servers were refused; for operators. */
   readonly objections: readonly string[];
-  /** Set at the end of a comparison of the servers' keys. */
+  /** Present at the end of a comparison of the servers' keys. */
   readonly compared: Comparison | undefined;
 }
 
@@ -279,7 +284,7 @@ export interface WatchAnswer {
 export interface SnapshotToWrite {
   readonly meta: SnapshotMeta;
   /**
-   * Its content as of this moment, produced piece by piece, at the host's pace. It can be iterated once;
+   * The content as of this moment, produced piece by piece at the host's pace. Can be iterated once;
    * `restoreState` reads it.
    */
   readonly pieces: Iterable<Uint8Array>;

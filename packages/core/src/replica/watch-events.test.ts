@@ -5,18 +5,18 @@ import { ResponseHeaderSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import type { Context } from "./context.js";
 import { SharedEvent } from "./watch-events.js";
 
-/** A server that has got so far. */
+/** A server at this revision and term. */
 function at(revision: number, term: number): Context {
   const header = () => create(ResponseHeaderSchema, { revision: BigInt(revision), raftTerm: BigInt(term) });
   return { state: { revisions: { current: revision } }, leadership: { term }, header } as unknown as Context;
 }
 
-test("watches with the same number share a response, as long as all of it is true", () => {
+test("watches with the same number share a response while all of it is true", () => {
   const shared = new SharedEvent();
   const [event, other] = [create(EventSchema), create(EventSchema)];
   const first = shared.responseOf(event, 0n, at(2, 1));
   expect(shared.responseOf(event, 0n, at(2, 1))).toBe(first);
-  // One that comes back for it later, of another number, or in another term; and another event.
+  // A later revision, another number, another term, and another event.
   expect(shared.responseOf(event, 0n, at(3, 1)).header).toMatchObject({ revision: 3n, raftTerm: 1n });
   expect(shared.responseOf(event, 7n, at(3, 1))).toMatchObject({ watchId: 7n, events: [event] });
   expect(shared.responseOf(event, 7n, at(3, 2)).header).toMatchObject({ revision: 3n, raftTerm: 2n });

@@ -11,7 +11,7 @@ import { toKeyValue } from "../state/key-value.js";
 import { isDeletion, type Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 
-/** @param before the version that the change replaced, if the watch asked for it and it exists */
+/** @param before the version that the change replaced, if it exists and the watch asked for it */
 export function eventOf(change: Version, before: Version | undefined): Event {
   return create(EventSchema, {
     ...(isDeletion(change)
@@ -25,8 +25,8 @@ export function eventOf(change: Version, before: Version | undefined): Event {
 }
 
 /**
- * Shares the event of a change among the watches that get it, and the whole response among those with the
- * same number on their streams (nearly always the first). Both are immutable.
+ * Shares a change's event among the watches that get it, and the whole response among those with the same
+ * number on their streams (nearly always the first). Both are immutable.
  */
 export class SharedEvent {
   #change: Version | undefined;
@@ -42,7 +42,7 @@ export class SharedEvent {
     return this.#event;
   }
 
-  /** A response with this event alone. */
+  /** A response with only this event. */
   responseOf(event: Event, watchId: bigint, context: Context): WatchResponse {
     const { current } = context.state.revisions;
     const { term } = context.leadership;
@@ -55,7 +55,7 @@ export class SharedEvent {
   }
 }
 
-/** Splits a list that is ordered by revision where the revision changes. */
+/** Splits a list of events, ordered by revision, into one list per revision. */
 export function byRevision(events: readonly Event[]): Event[][] {
   const revisions: Event[][] = [];
   for (const event of events) {
@@ -70,7 +70,7 @@ export function bytesOf(events: readonly Event[]): number {
   return events.reduce((sum, event) => sum + sizeOf(event), 0);
 }
 
-/** Approximate bytes of an event beside its keys and values. */
+/** Approximate bytes of an event in addition to its keys and values. */
 export const eventOverheadBytes = 64;
 
 export function sizeOf({ kv, prevKv }: Event): number {

@@ -4,9 +4,9 @@ import { type Fault, withFaults } from "../../../../test/planted/switches.js";
 import { RandomWatches } from "../../../../test/core/random-watches.js";
 
 /**
- * Random clients of one server: streams that come, go and take nothing for a while, watches from the past, from
- * now and from later on, revisions that are more than a batch, leases that end together.
- * `LEASEHOLD_EFFORT=500 npx vitest run src/replica/watch-hub.test.ts` for a long night.
+ * Random clients of one server: streams that come, go and stall, watches from past, present and future
+ * revisions, revisions larger than a batch, leases that end together. `LEASEHOLD_EFFORT=500 npx vitest run
+ * src/replica/watch-hub.test.ts` runs it overnight.
  */
 const runs = effort;
 
@@ -14,7 +14,7 @@ function errorOf(seed: number): string | undefined {
   return new RandomWatches(seed).run();
 }
 
-test(`in ${runs} runs each watch hears everything once and in order, and progress is true`, () => {
+test(`in ${runs} runs each watch gets everything once and in order, and progress is correct`, () => {
   for (let seed = 1; seed <= runs; seed += 1) expect([seed, errorOf(seed)]).toEqual([seed, undefined]);
 });
 

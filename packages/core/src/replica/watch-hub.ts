@@ -9,20 +9,22 @@ import type { Credentials, Input, WatchAnswer } from "./types.js";
 import { SharedEvent } from "./watch-events.js";
 import { Watcher, WatchStream } from "./watch-stream.js";
 
-/** Units that a watch costs, beside the changes it visits. */
+/** Units that a watch costs in addition to the changes it visits. */
 const unitsPerWatch = 4;
-/** Watches without fragments that may be within a revision larger than a batch: each buffers all of it. */
+/**
+ * Number of watches without fragments that may be in a revision larger than a batch: each buffers all of it.
+ */
 const gatheringMax = 4;
-/** Units for one check whether a watch wants a change. */
+/** Units for checking whether one watch wants one change. */
 const unitsPerOffer = 1 / 16;
-/** Turns that one command may take for watches at once; beyond that they read from history. */
+/** Number of turns that one command may take for watches at once; beyond that, they read from history. */
 const turnsOfOffers = 2;
-/** For a watch that could not be created. */
+/** Watch id for a watch that could not be created. */
 const noWatch = -1n;
 
 /**
  * All watches on this server. Each gets every change of its keys once, in the order of revisions, from its
- * start revision on. A watch that has caught up gets changes as they are applied; one that begins in the
+ * start revision on. A watch that has caught up gets changes as they are applied. One that begins in the
  * past, or has a slow client, reads from history until it has caught up.
  */
 export class WatchHub {
@@ -33,7 +35,7 @@ export class WatchHub {
   /** Synced watches of one key, and all other synced ones. */
   readonly #ofKey = new Map<Key, Set<Watcher>>();
   readonly #ofRange = new Set<Watcher>();
-  /** In turn; without those of slow clients. */
+  /** Unsynced watches, which take turns; without those of slow clients. */
   readonly #behind = new Set<Watcher>();
   /** Synced watches with pending events. */
   readonly #touched = new Set<Watcher>();
@@ -45,7 +47,7 @@ export class WatchHub {
   /** Bytes of unsent responses, and of the watches themselves. */
   readonly #unsentBytes: Room;
   readonly #watchBytes: Room;
-  /** Watches within a revision larger than a batch; and those that wait for them. */
+  /** Watches in a revision larger than a batch, and watches that wait for a place among them. */
   readonly #gathering = new Set<Watcher>();
   readonly #waiting = new Set<Watcher>();
 
@@ -82,7 +84,7 @@ export class WatchHub {
     });
   }
 
-  /** An error of one stream ends that stream: its client resumes on another. */
+  /** An error in one stream ends that stream: its client resumes on another. */
   #endOnError(stream: WatchStream, body: () => void): void {
     if (this.#streams.get(stream.number) !== stream) return;
     try {
@@ -181,7 +183,7 @@ export class WatchHub {
     const { limits, state } = this.#context;
     const { visits } = state.revisions;
     const offers = changes.length * (1 + this.#ofRange.size);
-    // Larger changes are read from history, in turns.
+    // A larger command is read from history, in turns.
     if (changes.length > limits.watchBatch || offers * unitsPerOffer > limits.unitsPerTurn * turnsOfOffers) {
       this.#unsyncAll(changes[0]!.modified);
       return;
@@ -232,9 +234,9 @@ export class WatchHub {
   }
 
   /**
-   * The state was replaced by a newer one: the changes between are read from its history.
+   * The state was replaced by a newer one: the changes in between are read from its history.
    *
-   * @param usersMayDiffer a name may stand for another user
+   * @param usersMayDiffer a name may now belong to another user
    */
   replaced(revisionBefore: number, usersMayDiffer: boolean): void {
     if (usersMayDiffer)
@@ -278,7 +280,7 @@ export class WatchHub {
     if (stream.hasRoom) {
       this.#catchUp(watcher);
       const isThere = stream.watchers.get(watcher.id) === watcher;
-      // To the end of the queue.
+      // Moves to the end of the queue.
       if (isThere && !watcher.isSynced && !this.#waiting.has(watcher)) this.#behind.add(watcher);
     } else {
       if (this.#gathering.has(watcher)) this.#beginAgain(watcher);
@@ -287,15 +289,15 @@ export class WatchHub {
     }
   }
 
-  /** Yields to others, even if all of this must be read again. */
+  /** Gives way to others, even if all of this must be read again. */
   #beginAgain(watcher: Watcher): void {
     watcher.beginAgain();
     this.#gathering.delete(watcher);
   }
 
   /**
-   * As many continue as there is room for. Places are not handed on: a watch may be cancelled or closed, or
-   * find no room in its stream, and its place would be lost.
+   * Lets as many waiting watches continue as there are free places. Places are not passed on to a certain
+   * watch: it may be cancelled or closed, or find no room in its stream, and its place would be lost.
    */
   #endWaiting(): void {
     let places = gatheringMax - this.#gathering.size;
@@ -314,7 +316,7 @@ export class WatchHub {
     if (!this.#mayGoOn(watcher)) return;
     if (watcher.next < compacted) {
       this.#remove(watcher);
-      // As in etcd, the answer has no revision but the one to continue from, and no reason.
+      // As in etcd, the answer has no revision except the one to continue from, and no reason.
       const header = { ...this.#context.header(), revision: 0n };
       stream.emit({ header, watchId: watcher.id, canceled: true, compactRevision: BigInt(compacted) });
       return;
@@ -331,7 +333,7 @@ export class WatchHub {
     if (watcher.next > current) this.#sync(watcher);
   }
 
-  /** False: its user may no longer read all of its keys, and it was cancelled. */
+  /** Returns false if the user may no longer read all of the watch's keys: the watch is then cancelled. */
   #mayGoOn(watcher: Watcher): boolean {
     const { isEnabled, rights } = this.#context.state.auth;
     if (watcher.rights === rights) return true;
@@ -359,7 +361,10 @@ export class WatchHub {
     return next;
   }
 
-  /** Within a revision. @param isLong it is more than a batch */
+  /**
+   * The watch stopped within a revision.
+   * @param isLong the revision is larger than a batch
+   */
   #interrupted(watcher: Watcher, isLong: boolean): void {
     const { stream } = watcher;
     if (!isLong) this.#beginAgain(watcher);
@@ -382,7 +387,7 @@ export class WatchHub {
   tick(): void {
     const { limits, nowMs } = this.#context;
     for (const stream of this.#streams.values()) {
-      // Others may have made room.
+      // Other streams may have made room.
       this.#wake(stream);
       for (const watcher of stream.watchers.values()) {
         const isDue = watcher.progressNotify && watcher.lastSentMs + limits.progressNotifyMs <= nowMs;
@@ -406,7 +411,7 @@ export class WatchHub {
     else set.add(watcher);
   }
 
-  /** @param next the first change that it has not got, unless it begins in the future */
+  /** @param next revision of the first change that the watch lacks, unless it begins in the future */
   #unsync(watcher: Watcher, next: number): void {
     this.#unlist(watcher);
     watcher.isSynced = false;
@@ -438,7 +443,8 @@ export class WatchHub {
 }
 
 /**
- * An empty key is the first of all; with an empty end that is one key, which no client can have written.
+ * An empty key stands for the first possible key. With an empty end that is a single key, which no client can
+ * have written.
  */
 function watchedRange({ key, rangeEnd }: WatchCreateRequest): KeyRange {
   return rangeOf(key.length === 0 ? new Uint8Array(1) : key, rangeEnd);

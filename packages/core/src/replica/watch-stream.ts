@@ -20,7 +20,7 @@ import {
   sizeOf,
 } from "./watch-events.js";
 
-/** Id in a response to a progress request. */
+/** Watch id in a response to a progress request. */
 const allWatches = -1n;
 
 /** The watches of one client's stream, and its responses in flight. */
@@ -30,7 +30,7 @@ export class WatchStream {
   readonly client: string;
   readonly context: Context;
   readonly watchers = new Map<bigint, Watcher>();
-  /** Unsynced watches while the client accepts nothing. */
+  /** Unsynced watches, while the client accepts nothing. */
   readonly stalled = new Set<Watcher>();
   /** Bytes of each unsent response. */
   readonly #unsent: number[] = [];
@@ -39,7 +39,10 @@ export class WatchStream {
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  /** @param unsentBytes of all streams' responses @param shared common parts of responses */
+  /**
+   * @param unsentBytes room of all streams' responses
+   * @param shared common parts of responses
+   */
   constructor(
     { stream, client }: { readonly stream: number; readonly client: string },
     context: Context,
@@ -55,14 +58,14 @@ export class WatchStream {
     this.#emit = emit;
   }
 
-  /** A slow client's watches wait in history, which exists anyway, instead of in a queue. */
+  /** The watches of a slow client wait in history, which exists anyway, instead of in a queue. */
   get hasRoom(): boolean {
     return (
       this.#unsent.length < this.context.limits.watchResponsesMax && this.#unsentBytes.hasRoomFor(this.client)
     );
   }
 
-  /** This many more were sent. */
+  /** This many more responses were sent. */
   sent(responses: number): void {
     let bytes = 0;
     if (responses === 1) bytes = this.#unsent.shift() ?? 0;
@@ -70,12 +73,12 @@ export class WatchStream {
     this.#unsentBytes.release(this.client, bytes);
   }
 
-  /** Nothing more is sent. */
+  /** The stream has ended: releases its room. */
   closed(): void {
     this.sent(this.#unsent.length);
   }
 
-  /** Never an id that the server has used before on this stream, as in etcd. */
+  /** Never returns an id that the server chose before on this stream, as in etcd. */
   freeId(): bigint {
     while (this.watchers.has(this.#nextId)) this.#nextId += 1n;
     const id = this.#nextId;
@@ -95,7 +98,7 @@ export class WatchStream {
   }
 
   /**
-   * Emits a watch's events before a revision. A revision is never split, unless the client has asked for
+   * Emits a watch's events before a revision. A revision is never split, unless the client asked for
    * fragments.
    */
   emitEvents(watcher: Watcher, before: number): void {
@@ -105,7 +108,7 @@ export class WatchStream {
     if (events[0] === undefined || !isWhole(events[0])) return;
     watcher.keep(before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1));
     watcher.lastSentMs = this.context.nowMs;
-    // The usual case, and shared by many watches.
+    // The usual case; many watches share the response.
     if (events.length === 1) {
       this.#handOut(this.#shared.responseOf(events[0], watchId, this.context));
       return;
@@ -157,7 +160,7 @@ export class WatchStream {
     this.emit({ watchId, events: piece, fragment });
   }
 
-  /** "All events have been sent": true only once all its watches have caught up. */
+  /** "All events have been sent": true only once all watches of the stream have caught up. */
   emitProgress(): boolean {
     for (const { isSynced } of this.watchers.values()) if (!isSynced) return false;
     this.emit({ watchId: allWatches });
@@ -165,7 +168,7 @@ export class WatchStream {
   }
 }
 
-/** Memory of a watch beside its keys, measured: itself, and its entries in maps. */
+/** Memory of a watch in addition to its keys, measured: the object, and its entries in maps. */
 const watchOverheadBytes = 600;
 
 /** One watch of a client. */
@@ -178,22 +181,22 @@ export class Watcher {
   readonly #noPut: boolean;
   readonly #noDelete: boolean;
   readonly #prevKv: boolean;
-  /** Its user, if authenticated; and the rights that it was last checked against. */
+  /** The watch's user, if authenticated, and the rights against which it was last checked. */
   user: string | undefined;
   rights: Rights | undefined;
-  /** That user is deleted, or may be. */
+  /** The user was deleted, or may have been. */
   isOrphaned = false;
-  /** Everything before this revision was emitted, or was not asked for. */
+  /** Everything before this revision was emitted, or not asked for. */
   next: number;
-  /** Number of changes of revision `next` already visited. */
+  /** Number of changes in revision `next` already visited. */
   nextSub = 0;
   /**
-   * Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught
-   * up.
+   * Whether it gets each change as it is applied. Otherwise it reads from history, from `next` on, until it
+   * has caught up.
    */
   isSynced = false;
   /**
-   * Pending events in order: whole revisions, and for an unsynced watch possibly a part of revision `next`.
+   * Pending events in order: whole revisions and, for an unsynced watch, possibly a part of revision `next`.
    */
   events: Event[] = [];
   eventBytes = 0;
@@ -212,26 +215,26 @@ export class Watcher {
     this.lastSentMs = stream.context.nowMs;
   }
 
-  /** Its approximate memory. */
+  /** Approximate memory of the watch. */
   get bytes(): number {
     return watchOverheadBytes + this.range.from.length + (this.range.to?.length ?? 0);
   }
 
-  /** @param shared for watches without previous values */
+  /** @param shared used for watches without previous values */
   add(change: Version, revisions: KeysView, shared: SharedEvent): void {
     const event = this.#prevKv ? eventOf(change, revisions.before(change)) : shared.of(change);
     this.events.push(event);
     this.eventBytes += sizeOf(event);
   }
 
-  /** The events still to be emitted. */
+  /** Replaces the pending events with those still to be emitted. */
   keep(events: Event[]): void {
     this.events = events;
     this.eventBytes = 0;
     for (const event of events) this.eventBytes += sizeOf(event);
   }
 
-  /** Returns to the beginning of its current revision. */
+  /** Returns to the beginning of the watch's current revision. */
   beginAgain(): void {
     this.keep([]);
     this.nextSub = 0;

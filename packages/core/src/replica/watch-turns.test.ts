@@ -14,14 +14,17 @@ const revisionsOf = (responses: readonly WatchResponse[]) =>
 const fromTo = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-/** Long work takes many turns. */
+/** A cluster in which long work takes many turns. */
 function inTurns(plan: Partial<CorePlan>, limits: Partial<ReplicaLimits> = {}): VirtualCluster {
   const network = { latencyMs: 0.2, writeMs: 0.1 };
   const turns = { turnMs: 0.5, turnsAtOnce: 1, limits: { unitsPerTurn: 64, ...limits } };
   return new VirtualCluster({ ...network, ...turns, ...plan });
 }
 
-/** Grants `count` leases with a key each, all of which end together. @returns the last revision before that */
+/**
+ * Grants `count` leases with a key each, which all end together.
+ * @returns the last revision before they end
+ */
 function leasesWithKeys(cluster: VirtualCluster, leader: SimServer, count: number): number {
   for (let id = 1; id <= count; id += 1) cluster.send(leader, grant(5, BigInt(id)));
   cluster.run(500);
@@ -31,20 +34,23 @@ function leasesWithKeys(cluster: VirtualCluster, leader: SimServer, count: numbe
   return count + 1;
 }
 
-/** Until it holds. */
+/** Runs until the condition holds. */
 function runUntil(cluster: VirtualCluster, stepMs: number, holds: () => boolean): void {
   const endMs = cluster.world.nowMs + 8_000;
   while (!holds() && cluster.world.nowMs < endMs) cluster.run(stepMs);
   expect(holds()).toBe(true);
 }
 
-/** Cuts it off once it has an entry after that and the leader knows, but before it hears that it is committed. */
+/**
+ * Cuts a server off when it has an entry after this index and the leader knows, but before the server hears
+ * that the entry is committed.
+ */
 function cutOffBeforeCommit({ world }: VirtualCluster, server: SimServer, after: number): void {
   const { send, side } = world;
   world.send = (sender, message, snapshot) => {
     const told = message.kind === "commit" ? message.index : "commit" in message ? message.commit : 0;
     const isTooMuch = message.to === server.id && told > after;
-    // No more than what the leader knows to be there.
+    // The leader names only what it knows the server to have.
     if (isTooMuch && message.kind === "heartbeat") side.set(server.id, 1);
     if (!isTooMuch) send.call(world, sender, message, snapshot);
     if (side.size > 0) world.send = send;
@@ -52,7 +58,7 @@ function cutOffBeforeCommit({ world }: VirtualCluster, server: SimServer, after:
   };
 }
 
-describe("one command ends many leases, in turns, and meanwhile", () => {
+describe("while one command ends many leases, in turns", () => {
   const count = 100;
 
   test("a new watch gets each end once and in order, and progress covers only sent events", () => {
@@ -73,7 +79,7 @@ describe("one command ends many leases, in turns, and meanwhile", () => {
     expect(asking!.responses[progress]!.header!.revision).toBe(BigInt(told));
   });
 
-  test("a server that takes a snapshot misses none of them", () => {
+  test("a server that installs a snapshot misses no end", () => {
     const cluster = inTurns({}, { snapshotEntries: 10, keepEntries: 2 });
     const leader = cluster.leader();
     const [follower] = cluster.followers();
@@ -104,7 +110,7 @@ describe("one command ends many leases, in turns, and meanwhile", () => {
   });
 });
 
-test("a watch that begins in the future gets nothing from before, even of a command published in turns", () => {
+test("a watch that begins in the future gets nothing earlier, even of a command published in turns", () => {
   const cluster = inTurns({ servers: 1 });
   const server = cluster.leader();
   const before = leasesWithKeys(cluster, server, 100);

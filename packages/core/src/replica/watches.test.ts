@@ -39,7 +39,7 @@ const eventsOf = (responses: readonly WatchResponse[]) =>
   responses.flatMap(({ events }) => events.map(({ kv }) => `${text(kv!.key)}${kv!.modRevision}`));
 
 describe("a watch", () => {
-  test("has ids from 0 on each stream, or the one it asks for", () => {
+  test("has an id, from 0 on each stream, or the one it asks for", () => {
     const { cluster, server } = begin();
     const { responses, send } = cluster.watch(server, all);
     send({ case: "createRequest", value: { ...all, watchId: 1n } });
@@ -56,7 +56,7 @@ describe("a watch", () => {
     ]);
   });
 
-  test("is told that it was created before anything else, and then the past from its revision on", () => {
+  test("is created before anything else, and then gets the history from its revision on", () => {
     const { cluster, server } = begin();
     putAll(cluster, server, "a", "b", "c");
     const { responses } = cluster.watch(server, { ...all, startRevision: 3n });
@@ -73,7 +73,7 @@ describe("a watch", () => {
     expect(eventsOf(responses)).toEqual(["c4", "d5"]);
   });
 
-  test("from a compacted revision is created, then cancelled with the first that is left, deletions too", () => {
+  test("from a compacted revision is created, then cancelled with the first revision left, deletions included", () => {
     const { cluster, server } = begin();
     putAll(cluster, server, "a", "b");
     cluster.outcome(server, remove("a"));
@@ -87,7 +87,7 @@ describe("a watch", () => {
     expect(eventsOf(resumed.responses)).toEqual(["a4", "c5"]);
   });
 
-  test("hears of its key or prefix, by its filters, and of what was there before if it asks", () => {
+  test("gets changes of its key or prefix, by its filters, with previous values on request", () => {
     const { cluster, server } = begin();
     const one = cluster.watch(server, { key: bytes("a") });
     const puts = cluster.watch(server, { ...all, filters: [Filter.NODELETE] });
@@ -98,12 +98,12 @@ describe("a watch", () => {
     expect(eventsOf(one.responses)).toEqual(["a2"]);
     expect(eventsOf(puts.responses)).toEqual(["a2", "ab3"]);
     const [deletion] = deletes.responses.flatMap(({ events }) => events);
-    // A deletion carries the key and the revision, and what was deleted on request.
+    // A deletion carries the key and the revision, and the previous value on request.
     expect(deletion).toMatchObject({ type: 1, kv: { modRevision: 4n, version: 0n, createRevision: 0n } });
     expect(deletion!.prevKv).toMatchObject({ modRevision: 3n, version: 1n });
   });
 
-  test("that is cancelled hears nothing more", () => {
+  test("that is cancelled gets nothing more", () => {
     const { cluster, server } = begin();
     const { responses, send } = cluster.watch(server, all);
     send({ case: "cancelRequest", value: { watchId: 0n } });
@@ -113,7 +113,7 @@ describe("a watch", () => {
     expect(server.replica!.status().watches).toBe(0);
   });
 
-  test("tells of progress with id -1, once all watches of the stream have caught up", () => {
+  test("reports progress with id -1, once all watches of the stream have caught up", () => {
     const { cluster, server } = begin({ watchBatch: 1 });
     putAll(cluster, server, "a", "b", "c");
     const { responses, send } = cluster.watch(server, { ...all, startRevision: 2n });
@@ -136,7 +136,7 @@ describe("a revision", () => {
     expect(now.responses.map(({ events }) => events.length)).toEqual([0, 3]);
   });
 
-  test("comes in fragments if they are asked for", () => {
+  test("is sent in fragments on request", () => {
     const { cluster, server } = begin({ fragmentBytesMax: 200 });
     const { responses } = cluster.watch(server, { ...all, fragment: true });
     putTogether(cluster, server, keys, "x".repeat(100));
@@ -152,7 +152,7 @@ describe("a revision", () => {
 test("a slow client's watch takes no memory, and misses nothing", () => {
   const run = () => {
     const { cluster, server } = begin({ watchResponsesMax: 2, watchBatch: 2 });
-    // Nothing is confirmed for long.
+    // No response is acknowledged for a long time.
     Object.assign(cluster.world.plan, { latencyMs: 400 });
     const { responses } = cluster.watch(server, all);
     for (let count = 0; count < 30; count += 1) cluster.send(server, put(`k${count}`, "1"));
@@ -163,7 +163,7 @@ test("a slow client's watch takes no memory, and misses nothing", () => {
   expect(withFaults({ slowWatcherSkips: true }, run)).toBeLessThan(30);
 });
 
-test("a follower that was replaced by a snapshot tells its watches what lies between", () => {
+test("a follower that installs a snapshot sends its watches the changes in between", () => {
   const cluster = new VirtualCluster({ limits: { snapshotEntries: 10, keepEntries: 2 } });
   const leader = cluster.leader();
   const [behind] = cluster.followers();
@@ -191,7 +191,7 @@ describe("a revision larger than one response", () => {
   };
   const expected = [...many.map((key) => `${key}3`), "last4"];
 
-  test("ends a watch that did not ask for fragments, with the reason, and no other", () => {
+  test("ends a watch that did not ask for fragments, with a reason, and no other", () => {
     const run = () => {
       const { cluster, server } = deleted();
       const whole = cluster.watch(server, { ...all, startRevision: 3n });
@@ -207,7 +207,7 @@ describe("a revision larger than one response", () => {
     expect(withFaults({ revisionsGathered: true }, run).map(({ events }) => events.length)).toContain(120);
   });
 
-  test("comes in fragments as it is read: nothing of it is gathered", () => {
+  test("is sent in fragments as it is read: nothing of it is buffered", () => {
     const { cluster, server } = deleted();
     const { responses } = cluster.watch(server, { ...all, startRevision: 3n, fragment: true });
     cluster.run(200);
@@ -220,7 +220,7 @@ describe("a revision larger than one response", () => {
     expect(responses.filter(({ fragment }) => fragment).length).toBeGreaterThan(10);
   });
 
-  test("reaches all watches, even if those it was buffered for go", () => {
+  test("reaches all watches, even if those that it was buffered for end", () => {
     const changed = { revisionBytesMax: 1e6, unitsPerTurn: 64 };
     const { cluster, server } = deleted(changed, { turnMs: 0.5, turnsAtOnce: 1 });
     const past = { ...all, startRevision: 3n };
@@ -271,7 +271,7 @@ test("unread responses share one bound, and other clients get their events", () 
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
 });
 
-test("a client that reads nothing has one share of the responses in flight, on any number of streams", () => {
+test("a client that reads nothing has one share of the responses in flight, however many streams it has", () => {
   const unsent = () => {
     const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
     for (let count = 0; count < 30; count += 1)
@@ -293,7 +293,7 @@ test("a client that reads nothing has one share of the responses in flight, on a
   expect(withFaults({ sharesOfStreams: true }, unsent)).toBeGreaterThan(12);
 });
 
-test("watches of long keys are refused by their bytes, and not if nobody counts them", () => {
+test("watches of long keys are refused by their bytes", () => {
   const refused = () => {
     const { cluster, server } = begin({ watchesBytesMax: 100_000 });
     const { responses, send } = cluster.watch(server, all);
@@ -306,14 +306,14 @@ test("watches of long keys are refused by their bytes, and not if nobody counts 
   expect(withFaults({ watchesUnbounded: true }, refused)).toBe(0);
 });
 
-test("watches have one bound of bytes together, clients share it, and what ends makes room", () => {
+test("all watches share one bound of bytes, divided among clients, and ended ones make room", () => {
   const { cluster, server } = begin({ watchesBytesMax: 400_000 });
   const long = (number: number) => ({ key: bytes(`${number}${"x".repeat(9_000)}`) });
   const hungry = cluster.watch(server, all);
   for (let number = 0; number < 50; number += 1) hungry.send({ case: "createRequest", value: long(number) });
   cluster.run(50);
   const refused = hungry.responses.filter(({ canceled }) => canceled);
-  // Half of it, as it is alone; a key is the end of its range, too.
+  // Half of the room, as it is the only client. Each key counts twice: also as the end of its range.
   const had = hungry.responses.length - refused.length;
   expect(had).toBeGreaterThan(8);
   expect(had).toBeLessThan(13);

@@ -36,10 +36,10 @@ test("a settled proposal is neither appended nor remembered", () => {
   expect(forwarded.outcomeOf(sent(8, 8))).toBeUndefined();
 });
 
-test("numbers of another life are other proposals", () => {
+test("equal numbers of another process are other proposals", () => {
   const forwarded = new Forwarded();
   for (let life = 1; life <= 9; life += 1) expect(forwarded.outcomeOf(sent(5, 5, life))).toBeUndefined();
-  // Eight of them are remembered.
+  // The last eight processes are remembered.
   expect([2, 9].map((life) => forwarded.outcomeOf(sent(5, 5, life)))).toEqual(["taken", "taken"]);
 });
 

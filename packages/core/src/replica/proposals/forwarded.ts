@@ -2,10 +2,10 @@ import { NumberMap } from "leasehold/common";
 import type { MemberId } from "../../raft/types.js";
 import type { LeaderRefusal, Propose, ProposeChange } from "./leader-messages.js";
 
-/** Processes of one member that are remembered within one term: no member restarts more often in one. */
+/** Number of processes remembered per member within one term. No member restarts more often in one term. */
 const livesMax = 8;
 
-/** Proposals of one process that may be repeated: many times as many as it may have pending. */
+/** Number of repeatable proposals remembered per process: many times as many as it may have pending. */
 export const seenMax = 1 << 18;
 
 type Failure = LeaderRefusal["failure"];
@@ -19,21 +19,20 @@ interface Life {
 }
 
 /**
- * Proposals of other servers to this leader in its term. A repeated proposal, after a lost connection, is
- * not appended again; a refusal is repeated. A term has one leader, which is one process: so memory
- * suffices.
+ * Proposals from other servers to this leader in its term. A proposal repeated after a lost connection is not
+ * appended again; a refusal is repeated. A term has one leader, which is one process, so memory suffices.
  */
 export class Forwarded {
   readonly #lives = new Map<MemberId, Life[]>();
 
-  /** This server leads another term, or none. */
+  /** This server leads another term, or no longer leads. */
   reset(): void {
     this.#lives.clear();
   }
 
   /**
-   * The outcome of an earlier copy; undefined if it is new. `taken` also for proposals that are settled,
-   * and for those that cannot be remembered: a forgotten refusal would not hold for the next copy.
+   * The outcome of an earlier copy; undefined if the proposal is new. `taken` also for proposals that are
+   * settled, and for those that cannot be remembered: the next copy of those might not be refused.
    */
   outcomeOf(message: Propose | ProposeChange): "taken" | Failure | undefined {
     const { from, life, number, settled } = message;
@@ -49,7 +48,7 @@ export class Forwarded {
     return undefined;
   }
 
-  /** The proposal was refused after all. */
+  /** The leader refused the proposal after all. */
   refused({ failure, number, to }: LeaderRefusal): void {
     for (const { seen } of this.#lives.get(to) ?? []) if (seen.has(number)) seen.set(number, failure);
   }

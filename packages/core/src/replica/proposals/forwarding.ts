@@ -2,11 +2,11 @@ import { NumberMap } from "leasehold/common";
 import type { MemberId } from "../../raft/types.js";
 import type { Propose, ProposeChange } from "./leader-messages.js";
 
-/** A proposed request of a client. */
+/** A client's request that was proposed. */
 export interface ProposedRequest {
   readonly number: number;
   readonly term: number;
-  /** The connection by which it may have reached the leader in that term; -1: it was not sent. */
+  /** The connection by which the request may have reached the leader in that term; -1: not sent. */
   connection: number;
 }
 
@@ -25,16 +25,16 @@ interface Proposer {
  */
 export class Forwarding<Request extends ProposedRequest> {
   readonly #context: Proposer;
-  /** Proposals are numbered within it. */
+  /** Identifies this process: proposals are numbered within it. */
   readonly #life: number;
-  /** No proposal with a smaller number is sent any more. */
+  /** Proposals with smaller numbers will never be sent again. */
   settled = 0;
-  /** Waiting for room on the connection; some of them for another time. */
+  /** Proposals waiting for room on the connection. Some were sent before. */
   readonly #queue = new NumberMap<Request>();
   #isBlocked = false;
   /**
-   * Connection numbers for each member that recognizes repeats: each new connection may have lost the
-   * messages of the one before.
+   * Connection numbers of members that recognize repeats. A new connection means that messages of the
+   * previous one may be lost.
    */
   readonly #connections = new Map<MemberId, number>();
 
@@ -61,14 +61,17 @@ export class Forwarding<Request extends ProposedRequest> {
     this.#context.send({ kind, ...head, life: this.#life, settled: this.settled, again, command });
   }
 
-  /** The connection did not accept it. @param again it may have arrived before */
+  /**
+   * The connection did not accept the proposal.
+   * @param again an earlier copy may have arrived
+   */
   notSent(pending: Request, again: boolean): void {
     if (!again) pending.connection = -1;
     this.#isBlocked = true;
     this.#queue.set(pending.number, pending);
   }
 
-  /** Its client has gone, or its outcome is known. */
+  /** The proposal's client has gone, or its outcome is known. */
   drop(number: number): void {
     this.#queue.delete(number);
   }
@@ -102,7 +105,7 @@ export class Forwarding<Request extends ProposedRequest> {
     for (const pending of waiting) this.#queue.set(pending.number, pending);
   }
 
-  /** The leader has changed or is gone. Returns those not sent to the one before. */
+  /** The leader has changed or is gone. Returns the proposals not sent to the previous one. */
   leadershipChanged(): readonly Request[] {
     this.#isBlocked = false;
     const waiting = this.#takeAll();

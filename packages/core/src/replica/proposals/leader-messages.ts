@@ -7,36 +7,39 @@ import { readCommand } from "./read-command.js";
 interface Base {
   readonly from: MemberId;
   readonly to: MemberId;
-  /** Chosen by the asking server; answers repeat it. */
+  /** Chosen by the asking server and repeated in the answer. */
   readonly number: number;
 }
 
 /**
- * Requests of a server to its leader on behalf of clients, and the leader's answers. A leader uses the same
- * messages to itself. All may be lost with a connection; between two servers they arrive in the order of
- * sending. Proposals are sent again on the next connection (`forwarding.ts`), and the leader appends each
- * once (`forwarded.ts`).
+ * Requests from a server to its leader on behalf of clients, and the leader's answers. A leader sends itself
+ * the same messages. All may be lost with a connection; otherwise they arrive in the order they were sent.
+ * Proposals are sent again on the next connection (`forwarding.ts`), and the leader appends each once
+ * (`forwarded.ts`).
  */
 export type LeaderMessage = Propose | ProposeChange | Ask | LeaderAnswer | LeaderRefusal;
 
 interface Proposal extends Base {
-  /** For the leader of this term only: see `ClientRequests`. */
+  /** The only term in which a leader may accept it: see `ClientRequests`. */
   readonly term: number;
-  /** Numbers count within one life of a server. 0: an earlier version, or one that never repeats. */
+  /**
+   * Numbers count within one process (life) of a server. 0: an earlier version, or a server that never
+   * repeats.
+   */
   readonly life: number;
-  /** All smaller numbers of this life are settled: none of them is ever sent again. */
+  /** All smaller numbers of this life are settled, and will never be sent again. */
   readonly settled: number;
-  /** The request was sent before on a lost connection, and may have arrived. */
+  /** The proposal was sent before on a lost connection, and may have arrived. */
   readonly again: boolean;
   readonly command: Uint8Array;
 }
 
-/** A command for the log. It is not answered: its sender sees it applied. */
+/** A command for the log. There is no answer: the sender sees the command applied. */
 export interface Propose extends Proposal {
   readonly kind: "propose";
 }
 
-/** A change of the membership, or of a member's description: the leader judges it first. */
+/** A change of the membership or of a member's description. The leader judges it before it is proposed. */
 export interface ProposeChange extends Proposal {
   readonly kind: "propose-change";
 }
@@ -48,7 +51,7 @@ export interface Ask extends Base {
   readonly about: "read" | "refresh" | "remaining";
   /** 0 for a read. */
   readonly lease: bigint;
-  /** How long the asking server will wait, ms: later it is not answered, and nothing is refreshed. */
+  /** How long the asking server will wait, ms. After that there is no answer, and nothing is refreshed. */
   readonly leftMs: number;
 }
 
@@ -59,13 +62,13 @@ export interface LeaderAnswer extends Base {
   /** The leader's revision before any refresh. */
   readonly revision: number;
   /**
-   * Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: the time left, or -1 if it
-   * has ended.
+   * Refreshed: the lease's full time to live, or 0 if it has ended. Remaining: the time left, or -1 if it has
+   * ended.
    */
   readonly ttlSeconds: number;
 }
 
-/** Nothing was proposed or refreshed, and nothing of it will be. */
+/** Nothing was proposed or refreshed, and nothing will be. */
 export interface LeaderRefusal extends Base {
   readonly kind: "leader-refusal";
   /** The proposal's term; for other requests the leader's. */
@@ -73,7 +76,7 @@ export interface LeaderRefusal extends Base {
   readonly failure: (typeof refusalFailures)[number];
 }
 
-/** Reasons of refusals. Servers send the index in this list: it only ever grows at its end. */
+/** Reasons for refusals. Servers send a position in this list: append only. */
 export const refusalFailures = [
   "leaderChanged",
   "tooManyRequests",
@@ -87,18 +90,18 @@ export const refusalFailures = [
   "learnerNotReady",
 ] as const satisfies readonly CoreFailure[];
 
-/** The meaning of Raft's refusal for the asking server: retry later, or ask the next leader. */
+/** Translates Raft's refusal for the asking server: retry later, or ask the next leader. */
 export function failureOf(reason: RefusalReason): "leaderChanged" | "tooManyRequests" {
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }
 
-/** Membership changes: the leader judges them first. */
+/** Membership changes: the leader judges them before they are proposed. */
 const changes: ReadonlySet<Command["body"]["case"]> = new Set(["memberChange", "memberUpdate"] as const);
 
 /**
- * Whether a command from another server is in that server's name, and of the kind its message claims. It is
- * decoded as a whole: an undecodable command in the log would stop every server, for ever. A command
- * without a proposer acts for the core, past all rights: a follower sends one only to describe itself.
+ * Whether a command from another server is in that server's name, and of the kind that its message claims.
+ * The command is decoded completely: an undecodable one in the log would stop every server forever. A command
+ * without a proposer acts for the core with all rights: a follower may send one only to describe itself.
  */
 export function isProposedBySender({ command, from, kind }: Propose | ProposeChange): boolean {
   try {

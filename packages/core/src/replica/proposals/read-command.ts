@@ -3,8 +3,8 @@ import { LeaseholdError } from "leasehold/common";
 import { type Command, CommandSchema } from "leasehold/etcd/gen/leasehold/command_pb.js";
 
 /**
- * Deeper than any command that was ever accepted: a request within its own bound (100, and `nestingMax` in
- * transactions) is one deeper here. The log must stay readable for ever.
+ * Exceeds the depth of every command ever accepted. A request within its own bound (100, and `nestingMax` in
+ * transactions) is one level deeper here, and the log must remain readable forever.
  */
 const commandDepthMax = 200;
 
