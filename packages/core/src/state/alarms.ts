@@ -32,21 +32,24 @@ export function alarmResponse(alarms: Alarm[]): AlarmResponse {
   return create(AlarmResponseSchema, { alarms });
 }
 
-/** Printed as in Go: a zero is left out. */
+/** Printed as by Go: zero values are omitted. */
 export function alarmText({ alarm, memberID }: Alarm): string {
   const kind = alarm === AlarmType.CORRUPT ? "CORRUPT" : "NOSPACE";
   return `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${kind} `;
 }
 
-/** Returns the members concerned: raising a raised alarm returns it again, as in etcd. */
+/**
+ * Raises or disarms an alarm. Returns the members concerned: raising a raised alarm returns it again, as in
+ * etcd.
+ */
 export function changeAlarm(alarms: Set<bigint>, { member, raised }: MemberAlarm): bigint[] {
   if (raised) alarms.add(member);
   return raised || alarms.delete(member) ? [member] : [];
 }
 
 /**
- * The refusal of a command because of an alarm; undefined if there is none. Corruption comes first:
- * deletions free space, and must not happen then.
+ * Returns the refusal of a command because of an alarm; undefined if there is none. Corruption takes
+ * precedence: deletions free space, but must not happen then.
  */
 export function refusalByAlarm(
   { corruptAlarms, spaceAlarms }: Alarms,

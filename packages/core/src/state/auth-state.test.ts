@@ -19,7 +19,7 @@ type Body = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
 const bytes = (text: string) => bytesOf(text);
 const secret = bytes("secret");
 
-/** A state in which `root` has switched rights on: `ann` may read [a, m) and write [c, d). */
+/** A state in which authentication is enabled: `ann` may read [a, m) and write [c, d). */
 function guarded(): CoreState {
   const state = new CoreState();
   const perm = (key: string, rangeEnd: string, permType: Type) => ({
@@ -53,7 +53,7 @@ function outcome(state: CoreState, body: Body, user?: string, revision = state.a
   return changes.length === 0 ? answer.failure : "refused, and yet something has changed";
 }
 
-describe("commands are refused where they are applied, as etcd refuses them", () => {
+describe("commands are refused when applied, as in etcd", () => {
   const key = (text: string, end = "") => ({ key: bytes(text), rangeEnd: bytes(end) });
   const put = (text: string) => ({ request: { case: "requestPut" as const, value: { key: bytes(text) } } });
   const inside = (value: object) => ({ request: { case: "requestTxn" as const, value } });
@@ -127,14 +127,14 @@ describe("commands are refused where they are applied, as etcd refuses them", ()
     ["rights switched off", { case: "authDisable", value: {} }, "permissionDenied"],
   ])("%s", (_, body, expected) => {
     expect(outcome(guarded(), body, "ann")).toBe(expected);
-    // Nobody in particular may do none of it, one who is not there either, and root all.
+    // An unauthenticated caller and an unknown user may do none of these, and root may do all.
     expect(outcome(guarded(), body)).toBe("userNameEmpty");
     expect(outcome(guarded(), body, "eve")).toMatch(/permissionDenied|userNotFound/);
     expect(outcome(guarded(), body, "root")).toMatch(/done|permissionMissing/);
   });
 });
 
-test("a put with the value from before needs the right to read it", () => {
+test("a put that returns the previous value needs the right to read it", () => {
   const state = guarded();
   const perm = { key: bytes("w"), permType: Type.WRITE };
   expect(outcome(state, { case: "roleGrantPermission", value: { name: "some", perm } }, "root")).toBe("done");
@@ -145,7 +145,7 @@ test("a put with the value from before needs the right to read it", () => {
   expect(outcome(state, { case: "txn", value: { success } }, "ann")).toBe("permissionDenied");
 });
 
-test("a permission of a type that is not known grants nothing", () => {
+test("a permission of an unknown type grants nothing", () => {
   const perm = { key: bytes("a"), rangeEnd: bytes("b"), permType: 7 as Type };
   const permissions = new Permissions([create(PermissionSchema, perm)]);
   const range = rangeOf(bytes("a"), bytes(""));
@@ -162,14 +162,14 @@ test("an authentication from before a change of rights is refused", () => {
   expect(outcome(state, { case: "put", value: { key: bytes("c") } }, "ann")).toBe("done");
 });
 
-test("a leader's own proposals have no user, and are executed", () => {
+test("a leader's own proposals have no user and are executed", () => {
   const state = guarded();
   const body: Body = { case: "leaseExpire", value: { ids: [2n], term: 1n, apart: true } };
   const { ended } = state.apply(create(CommandSchema, { body }), 1);
   expect(ended).toEqual([2n]);
 });
 
-test("users and roles are managed as etcd does, with its refusals", () => {
+test("users and roles are managed as in etcd, with its refusals", () => {
   const state = new CoreState();
   const perm = { key: bytes("k"), permType: Type.READ };
   const script: [Body, string][] = [
@@ -211,7 +211,7 @@ test("users and roles are managed as etcd does, with its refusals", () => {
   expect(outcomes).toEqual(enabled.map(([, expected]) => expected));
 });
 
-test("a role deleted and created anew gives its former users nothing", () => {
+test("a role deleted and created anew grants nothing to its former users", () => {
   const state = guarded();
   expect(outcome(state, { case: "roleDelete", value: { role: "some" } }, "root")).toBe("done");
   expect(outcome(state, { case: "roleAdd", value: { name: "some" } }, "root")).toBe("done");
@@ -220,7 +220,7 @@ test("a role deleted and created anew gives its former users nothing", () => {
   expect(outcome(state, { case: "put", value: { key: bytes("c") } }, "ann")).toBe("permissionDenied");
 });
 
-test("a snapshot has users, roles and rights, and one of a core without any is as before", () => {
+test("a snapshot has users, roles and permissions; without any, it is as in earlier versions", () => {
   const state = guarded();
   const pieces = [...snapshotPieces(frozen(state))];
   const restored = restoreState(pieces);
@@ -238,13 +238,13 @@ test("a snapshot has users, roles and rights, and one of a core without any is a
   expect([...snapshotPieces(frozen(new CoreState()))]).toHaveLength(2);
 });
 
-test("a permission covers what the ranges of a user cover together, key by key", () => {
+test("a range is permitted if the union of a user's ranges covers each of its keys", () => {
   const letter = fc.constantFrom(..."abcdef");
   const range = fc.tuple(letter, fc.constantFrom("", "\0", ..."abcdefg"));
   const granted = fc.array(fc.tuple(range, fc.constantFrom(Type.READ, Type.WRITE, Type.READWRITE)), {
     maxLength: 5,
   });
-  // All keys of one or two letters, and the places right behind them.
+  // All keys of one or two letters, and their immediate successors.
   const keys = [..."abcdefgh"].flatMap((one) => [one, `${one}\0`, `${one}b`, `${one}b\0`]);
   const isIn = ({ from, to }: KeyRange, key: string) => key >= from && (to === undefined || key < to);
   fc.assert(
@@ -261,7 +261,7 @@ test("a permission covers what the ranges of a user cover together, key by key",
       const covered = inside.every((each) =>
         mayRead.some(([[from, to]]) => isIn(rangeOf(bytes(from), bytes(to)), each)),
       );
-      // Without an end, nothing but a range without an end is enough.
+      // A range without an end needs a permission without an end.
       const endless = asked.to !== undefined || mayRead.some(([[, to]]) => to === "\0");
       expect(permissions.allow("read", asked)).toBe(covered && endless);
     }),
@@ -269,7 +269,7 @@ test("a permission covers what the ranges of a user cover together, key by key",
   );
 });
 
-test("an unknown name gets the secret of the next user with a password, and after the last that of the first", () => {
+test("an unknown name gets the secret of the next user with a password, or else of the first", () => {
   const auth = new AuthState();
   expect(auth.secretAfter("a")).toHaveLength(0);
   const secretOf = (name: string) => Buffer.from(name === "c" ? "" : `of ${name}`);

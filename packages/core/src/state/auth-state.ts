@@ -15,29 +15,29 @@ import { keyOf } from "./keys.js";
 import { owned } from "./values.js";
 import { Permissions } from "./permissions.js";
 
-/** This user, while authentication is enabled, and this role, may do everything (etcd). */
+/** The user and the role that may do everything while authentication is enabled (etcd). */
 export const root = "root";
 
-/** Immutable: a snapshot in progress keeps the users of its revision. */
+/** A user. Immutable: a snapshot in progress keeps the users of its revision. */
 export interface User {
   readonly name: string;
   /** The password's hash; empty if the user has none. */
   readonly secret: Uint8Array;
-  /** In order. */
+  /** Sorted. */
   readonly roles: readonly string[];
 }
 
-/** Immutable, too. */
+/** A role; also immutable. */
 export interface Role {
   readonly name: string;
   /** Ordered by key. */
   readonly permissions: readonly Permission[];
 }
 
-/** Memory of a user, a role or a permission, beside its own bytes. */
+/** Memory of a user, a role or a permission, in addition to its own bytes. */
 export const recordBytes = 300;
 
-/** Memory of a role granted to a user, beside its name. */
+/** Memory of a role granted to a user, in addition to its name. */
 export const grantBytes = 50;
 
 /** Permissions of a root user. */
@@ -57,7 +57,7 @@ export class Rights {
     this.#roles = roles;
   }
 
-  /** Undefined if there is no such user. */
+  /** Returns undefined if there is no such user. */
   of(name: string): Permissions | typeof everything | undefined {
     const known = this.#permissions.get(name);
     if (known !== undefined) return known;
@@ -75,7 +75,10 @@ export class Rights {
   }
 }
 
-/** Users, roles and permissions: a part of the replicated state. Passwords and tokens are no part of it. */
+/**
+ * Users, roles and permissions: a part of the replicated state. Tokens are not part of it, nor are passwords,
+ * except as hashes.
+ */
 export class AuthState {
   isEnabled = false;
   /** Incremented at each change of users, roles and permissions, and when authentication is disabled. */
@@ -89,7 +92,7 @@ export class AuthState {
     this.rights = new Rights(this.#users, this.#roles);
   }
 
-  /** Approximate memory. */
+  /** Approximate memory, bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -104,7 +107,10 @@ export class AuthState {
     return this.#users.has(name);
   }
 
-  /** The secret of the next user by name, or else of the first; empty if there are no passwords. */
+  /**
+   * Returns the secret of the next user by name that has one, or else of the first; empty if there are no
+   * passwords.
+   */
   secretAfter(name: string): Uint8Array {
     let [first, next]: [User | undefined, User | undefined] = [undefined, undefined];
     for (const user of this.#users.values()) {
@@ -147,7 +153,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** At an unchanged revision, the verified password is still the user's. */
+  /** Refuses unless the revision is unchanged: then the verified password is still the user's. */
   authenticate({ revision, user: name }: Authenticate): void {
     if (!this.isEnabled) throw new CoreError("authNotEnabled");
     const user = this.#users.get(name);
@@ -170,7 +176,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** A user without a password stays one, as in etcd. */
+  /** A user without a password remains one, as in etcd. */
   changePassword({ name, secret }: UserChangePassword): void {
     const user = this.user(name);
     this.#setUser(user.secret.length === 0 ? user : { ...user, secret: owned(secret) });
@@ -200,7 +206,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** Also revokes it from its users. */
+  /** Also revokes the role from its users. */
   deleteRole({ role: name }: AuthRoleDeleteRequest): void {
     if (this.isEnabled && name === root) throw new CoreError("authManagement");
     const role = this.role(name);
@@ -212,7 +218,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** A permission for the same keys is replaced. */
+  /** Replaces a permission for the same keys. */
   grantPermission({ name, perm }: AuthRoleGrantPermissionRequest): void {
     if (perm === undefined) throw new CoreError("permissionMissing");
     const role = this.role(name);
@@ -234,7 +240,7 @@ export class AuthState {
     this.#changed();
   }
 
-  /** Restores the records of a snapshot. */
+  /** Restores users or roles from a snapshot. */
   restore(records: { readonly users?: readonly User[]; readonly roles?: readonly Role[] }): void {
     for (const user of records.users ?? []) this.#setUser(user);
     for (const role of records.roles ?? []) this.#setRole(role);

@@ -31,7 +31,7 @@ export class RightsCheck {
     this.#asker = asker;
   }
 
-  /** @throws CoreError unless all of the keys may be read, or written */
+  /** @throws CoreError unless all of the keys may be read, or written, by the caller */
   keys(right: Right, range: KeyRange): void {
     const { rights } = this.#auth;
     const permissions = rights.of(this.#current());
@@ -57,7 +57,11 @@ export class RightsCheck {
     return this.#asker?.user ?? "";
   }
 
-  /** The caller's authentication may be outdated, as in etcd. */
+  /**
+   * Returns the caller's name.
+   *
+   * @throws CoreError if the authentication is outdated, as in etcd
+   */
   #current(): string {
     if (this.#asker === undefined || this.#asker.user === "") throw new CoreError("userNameEmpty");
     if (this.#asker.revision < this.#auth.revision) throw new CoreError("authRevisionOld");
@@ -80,7 +84,7 @@ export class RightsCheck {
     if (prevKv) this.keys("read", range);
   }
 
-  /** Checks both branches: checking only the one taken would reveal keys. */
+  /** Checks both branches: checking only the one executed would reveal keys. */
   txn({ compare, failure, success }: TxnRequest): void {
     for (const { key, rangeEnd } of compare) this.keys("read", rangeOf(key, rangeEnd));
     for (const { request } of success) this.#operation(request);
@@ -106,7 +110,7 @@ export class RightsCheck {
   }
 }
 
-/** Checks a command by the keys that it names. */
+/** Checks a command by the keys named in it. */
 export function checkNamed(check: RightsCheck, { case: kind, value }: Command["body"]): void {
   switch (kind) {
     case "put":
@@ -129,19 +133,19 @@ export function checkNamed(check: RightsCheck, { case: kind, value }: Command["b
 }
 
 /**
- * Checks a client's command where it is applied.
+ * Checks a client's command when it is applied.
  *
- * @throws CoreError before it has changed anything
+ * @throws CoreError before anything has changed
  */
 export function* checkCommand(auth: AuthState, leases: AttachedKeys, { body, caller }: Command): Steps<void> {
-  // Raft has changed its members with this entry in any case: it was checked before.
+  // Checked before it was proposed. Raft has changed its members with this entry in any case.
   if (body.case === "memberChange") return;
   const check = new RightsCheck(auth, caller);
   checkNamed(check, body);
   for (const id of attachedTo(body)) yield* check.attached("write", leases, id);
 }
 
-/** The leases that it ends or attaches keys to, each once. */
+/** Returns the leases that the command ends or attaches keys to, each once. */
 function attachedTo({ case: kind, value }: Command["body"]): Set<bigint> {
   const ids = new Set<bigint>();
   if (kind === "leaseRevoke") ids.add(value.ID);

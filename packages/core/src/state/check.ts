@@ -13,11 +13,14 @@ import type { Command } from "leasehold/etcd/gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
 import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
 
-/** Validation without the state: an invalid request is refused before it costs an entry of the log. */
+/**
+ * Validation without the state, so that an invalid request is refused before it takes an entry of the log.
+ */
 
 /**
- * etcd's bound on the operations, or comparisons, of a transaction. Nested transactions share it: etcd
- * gives each path of them as much, so that a request of 1 MB may have a hundred thousand.
+ * etcd's bound on the operations, or comparisons, of a transaction. Nested transactions share it here. In
+ * etcd each path through them has the full bound, so a request of 1 MB may have a hundred thousand
+ * operations.
  */
 export const operationsMax = 128;
 
@@ -53,7 +56,7 @@ export function checkTxn(request: TxnRequest, most: number = operationsMax): voi
   checkDuplicates(request);
 }
 
-/** Returns the rest of the budget. All other functions see only transactions that have passed this. */
+/** Returns the rest of the budget. All other functions only see transactions that have passed this check. */
 function checkSize({ compare, success, failure }: TxnRequest, budget: number, depth: number): number {
   let left = budget - Math.max(compare.length, success.length, failure.length);
   if (left < 0 || depth > nestingMax) throw new CoreError("tooManyOperations");
@@ -77,13 +80,16 @@ function checkShape({ compare, success, failure }: TxnRequest): void {
     }
 }
 
-/** Whether it may grow the state: refused during a space alarm, as in etcd. */
+/** Whether a command may grow the state. Such commands are refused during a space alarm, as in etcd. */
 export function needsRoom({ case: kind, value }: Command["body"]): boolean {
   if (kind === "txn") return mayPut(value);
   return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
 }
 
-/** Whether it changes keys, their history, or leases: refused during a corrupt alarm, as in etcd. */
+/**
+ * Whether a command changes keys, their history or leases. Such commands are refused during a corrupt alarm,
+ * as in etcd.
+ */
 export function changesContent({ case: kind }: Command["body"]): boolean {
   switch (kind) {
     case "put":
@@ -107,12 +113,15 @@ function mayPut({ success, failure }: TxnRequest): boolean {
   );
 }
 
-/** Whether neither branch writes: then it needs no entry of the log. */
+/** Whether neither branch writes: then the transaction needs no entry of the log. */
 export function isReadOnly({ success, failure }: TxnRequest): boolean {
   return everyRead(success, () => true) && everyRead(failure, () => true);
 }
 
-/** Whether all its reads are serializable. A transaction that only compares has not asked for that. */
+/**
+ * Whether all reads of a transaction are serializable. False if it has none, as then it hasn't asked for
+ * that.
+ */
 export function isSerializable({ success, failure }: TxnRequest): boolean {
   const isContent = ({ serializable }: RangeRequest) => serializable;
   if (success.length + failure.length === 0) return false;
@@ -133,8 +142,8 @@ interface Touched {
 }
 
 /**
- * No key may be written twice in one revision: by two puts, or by a put and a deletion, in branches that
- * can both be taken.
+ * No key may be written twice in one revision, by two puts or by a put and a deletion, in branches that can
+ * both be executed.
  */
 function checkDuplicates(request: TxnRequest): void {
   touchedBy(request.success);
@@ -156,7 +165,7 @@ function touchedBy(operations: readonly RequestOp[]): Touched {
   return all;
 }
 
-/** Only one of the two branches is taken: they may write the same keys. */
+/** Only one of the two branches is executed: they may write the same keys. */
 function touchedByTxn(request: TxnRequest): Touched {
   const success = touchedBy(request.success);
   const failure = touchedBy(request.failure);

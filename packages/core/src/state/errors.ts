@@ -1,4 +1,4 @@
-/** Errors of the core: etcd's code and text where etcd has one, as clients match them literally. */
+/** Errors of the core, with etcd's code and text where etcd has one, as clients match them literally. */
 const failures = {
   keyNotProvided: [3, "etcdserver: key is not provided"],
   duplicateKey: [3, "etcdserver: duplicate key given in txn request"],
@@ -50,7 +50,7 @@ const failures = {
   memberNotFound: [5, "etcdserver: member not found"],
   peerUrlExists: [9, "etcdserver: Peer URLs already exists"],
   peerUrlsInvalid: [3, "etcdserver: given member URLs are invalid"],
-  // Without a code of its own, as etcd has it.
+  // As in etcd, without a code of its own.
   notEnoughStarted: [2, "etcdserver: re-configuration failed due to not enough started members"],
   unhealthy: [14, "etcdserver: unhealthy cluster"],
   tooManyLearners: [9, "etcdserver: too many learner members in cluster"],
@@ -73,12 +73,12 @@ const failures = {
 
 export type CoreFailure = keyof typeof failures;
 
-/** An error answer. `code` is gRPC's status. */
+/** An error as an answer. `code` is gRPC's status. */
 export class CoreError extends Error {
   readonly failure: CoreFailure;
   readonly code: number;
 
-  /** @param cause of `internal`: the original error */
+  /** @param cause for `internal`: the original error */
   constructor(failure: CoreFailure, cause?: unknown) {
     super(failures[failure][1], { cause });
     this.name = "CoreError";
@@ -86,27 +86,25 @@ export class CoreError extends Error {
     this.code = failures[failure][0];
   }
 
-  /** As printed by etcd's Go clients, and in the cancel reason of watches. */
+  /** The text as printed by etcd's Go clients, and in the cancel reasons of watches. */
   get grpcText(): string {
     return `rpc error: code = ${codeNames.get(this.code)} desc = ${this.message}`;
   }
 }
 
-/** The refusal of most rooms. */
+/** The usual refusal when there is no room. */
 export function tooManyRequests(): CoreError {
   return new CoreError("tooManyRequests");
 }
 
-/** Names of the codes that cancel reasons of watches have. */
+/** Names of the codes that appear in cancel reasons of watches. */
 const codeNames = new Map([
   [3, "InvalidArgument"],
   [7, "PermissionDenied"],
   [16, "Unauthenticated"],
 ]);
 
-/**
- * The error for the client when this was thrown during the validation of its request, before any effect.
- */
+/** Returns the error for a client when `error` was thrown while validating its request, before any effect. */
 export function refusalFor(error: unknown): CoreError {
   return error instanceof CoreError ? error : new CoreError("internal", error);
 }

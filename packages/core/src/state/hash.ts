@@ -3,15 +3,15 @@ import type { Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import { bytesOfValue } from "./values.js";
 
-/** Continues from the checksum of the preceding bytes. */
+/** A checksum that continues from the one of the preceding bytes. */
 export type Checksum = (bytes: Uint8Array, before: number) => number;
 
-/** Values of one step: some tens of microseconds. */
+/** Bytes of values hashed in one step: some tens of microseconds. */
 const bytesPerStep = 64 * 1024;
 
 /**
- * A hash of keys and their history up to a revision: the same on all servers that have it, and have
- * compacted up to the same revision.
+ * Hashes keys and their history up to a revision. The hash is the same on all servers that have the revision
+ * and have compacted up to the same one.
  */
 export function* hashOfKeys(
   view: { histories(): Iterable<readonly Version[]> },
@@ -36,7 +36,7 @@ export function* hashOfKeys(
   return hash;
 }
 
-/** All but the value, with both lengths: unique for each version. */
+/** Everything but the value, with both lengths: unique for each version. */
 function headOf({ created, key, lease, modified, sub, value, version }: Version): Uint8Array {
   const numbers = new Float64Array([modified, sub, created, version, key.length, value.length]);
   const keyBytes = bytesOf(key);

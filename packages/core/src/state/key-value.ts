@@ -5,7 +5,7 @@ import type { Version } from "./revisions.js";
 import { bytesOfValue } from "./values.js";
 import { fieldLength, int64Length, varintLength, WireWriter } from "./wire-writer.js";
 
-/** As clients see it. */
+/** A version as clients see it. */
 export function toKeyValue(version: Version, keysOnly = false): KeyValue {
   return create(KeyValueSchema, {
     key: bytesOf(version.key),
@@ -35,12 +35,12 @@ function hasValue(of: Version, keysOnly: boolean): boolean {
   return !keysOnly && of.value.length > 0;
 }
 
-/** Longer values are not copied. */
+/** Longer values are not copied into a larger buffer. */
 const copiedBytesMax = 4 * 1024;
 
 /**
- * These versions as messages in a field of another one, in parts; a long value is a part of its own,
- * uncopied.
+ * Encodes versions as messages in a field of another message, in parts. A long value is a separate part, and
+ * is not copied.
  */
 export function* encodedKeyValues(
   field: number,

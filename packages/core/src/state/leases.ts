@@ -2,28 +2,28 @@ import sortedBtree from "sorted-btree";
 import { CoreError } from "./errors.js";
 import type { Key } from "./keys.js";
 
-/** A lease as every server has it: only the leader tracks its expiry, outside the state (`replica`). */
+/** A lease as every server has it. Only the leader tracks its expiry, outside the state (`replica`). */
 export interface LeaseState {
   readonly id: bigint;
   /** Seconds. */
   readonly ttlSeconds: number;
-  /** The pattern's name of a lease; most have none. */
+  /** The name of a registered lease; most leases have none. */
   readonly name: string | undefined;
-  /** The keys deleted at its end. Most leases have one key, or none: a set takes more than 200 bytes. */
+  /** The keys deleted when it ends. Most leases have one key or none, and a set takes more than 200 bytes. */
   keys: Set<Key> | Key | undefined;
-  /** Remaining time by the cluster's own clock when last replicated, ms; absent until then. */
+  /** Remaining time by the cluster's own clock when last replicated, ms; undefined before that. */
   leftMs: number | undefined;
-  /** Index of the log entry that granted it; 0: before the log begins. */
+  /** Index of the log entry that granted the lease; 0: before the log begins. */
   grantedIndex: number;
 }
 
 /** etcd's maximum: nine billion seconds. */
 export const ttlSecondsMax = 9_000_000_000n;
 
-/** Memory of a lease: its record, its id, its place in the list, and the leader's record of it. */
+/** Memory of a lease: its record, its id, its place in the list, and the leader's own record of it. */
 const leaseBytes = 320;
 
-/** Unordered. */
+/** In no particular order. */
 export function keysOf({ keys }: Pick<LeaseState, "keys">): Iterable<Key> {
   if (keys === undefined) return [];
   return typeof keys === "string" ? [keys] : keys;
@@ -42,7 +42,7 @@ export class Leases {
   readonly #names = new Map<string, bigint>();
   #nameBytes = 0;
 
-  /** Approximate memory; attached keys included. */
+  /** Approximate memory, including attached keys. */
   get bytes(): number {
     return this.#leases.size * leaseBytes + this.#nameBytes;
   }
@@ -55,7 +55,7 @@ export class Leases {
     return this.#leases.get(id);
   }
 
-  /** All leases by id; tolerates changes during the iteration. */
+  /** Iterates over all leases by id; tolerates changes meanwhile. */
   all(): IterableIterator<LeaseState> {
     return this.#leases.clone().values();
   }
@@ -65,9 +65,7 @@ export class Leases {
     return id === undefined ? undefined : this.#leases.get(id);
   }
 
-  /**
-   * Refuses a duplicate here, where the command is applied: concurrent requests pass every earlier check.
-   */
+  /** Duplicates are refused here, when applied: concurrent requests pass every earlier check. */
   grant(id: bigint, ttlSeconds: number, name?: string, grantedIndex = 0): LeaseState {
     if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
     if (this.#leases.has(id)) throw new CoreError("leaseExists");
@@ -93,10 +91,10 @@ export class Leases {
   }
 
   /**
-   * Attaches the key to the lease, and detaches it from `before`. 0 is no lease: each key is attached to
-   * one at most, named by its newest version.
+   * Attaches the key to the lease, and detaches it from `before`. 0 means no lease. A key is attached to at
+   * most one lease, which its newest version names.
    *
-   * @returns the id, as one shared object: a number of 64 bits is an object
+   * @returns the id, as a shared object, since bigints are objects
    */
   attach(key: Key, id: bigint, before: bigint): bigint {
     const lease = id === 0n ? undefined : this.#leases.get(id);

@@ -41,7 +41,7 @@ const read = (view: Parameters<typeof readRange>[0], asked: Asked) =>
 
 const all = { key: bytes("k"), rangeEnd: bytes("l") };
 
-/** As it goes over the wire: its pieces one behind the other. */
+/** Encodes and decodes the answer as on the wire: all pieces in a row. */
 function sent(answer: RangeResponse): RangeResponse {
   if (!(answer instanceof LongRange)) return answer;
   const { count, keysOnly, more } = answer;
@@ -62,7 +62,7 @@ const plain = ({ count, kvs, more }: RangeResponse) => ({
   ),
 });
 
-test("an answer is long from 65 keys or one byte above 64 KiB on", () => {
+test("an answer is long if it has at least 65 keys or more than 64 KiB", () => {
   expect(read(filled(64, "v").view(), all)).not.toBeInstanceOf(LongRange);
   expect(read(filled(65, "v").view(), all)).toBeInstanceOf(LongRange);
   const keyLength = keyAt(0).length;
@@ -104,7 +104,7 @@ test("a long answer equals a short one, for any request, whatever happens meanwh
       const revision = BigInt(Math.max(1, revisions.current - ago));
       const request = { ...all, ...fields, revision };
       const answer = read(revisions.view(), request);
-      // Of one that changes, what is found is kept as it is.
+      // For a mutable view, the answer lists the versions found.
       const listed = read(revisions, request);
       const expected = plain(naive(revisions, request));
       if (answer instanceof LongRange) long += 1;
@@ -118,7 +118,7 @@ test("a long answer equals a short one, for any request, whatever happens meanwh
   expect(long).toBeGreaterThan(10);
 });
 
-/** Key by key, each asked for by itself. */
+/** Looks up each key separately. */
 function naive(revisions: Revisions, request: NonNullable<Asked>): RangeResponse {
   const one = (number: number) =>
     read(revisions, { key: bytes(keyAt(number)), revision: request.revision!, keysOnly: request.keysOnly! })
@@ -138,7 +138,7 @@ function naive(revisions: Revisions, request: NonNullable<Asked>): RangeResponse
   return create(RangeResponseSchema, { kvs, more, count: BigInt(found.length) });
 }
 
-test("each piece is a bounded amount of work, also among keys that are gone, and little is kept of a long answer", () => {
+test("each piece is a bounded amount of work, even among deleted keys, and a long answer retains little", () => {
   const revisions = filled(20_000, "0123456789");
   for (let number = 100; number < 19_000; number += 1) change(revisions, keyAt(number), undefined);
   const answer = read(revisions.view(), all) as LongRange;

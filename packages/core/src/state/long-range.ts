@@ -5,16 +5,19 @@ import type { Key } from "./keys.js";
 import type { KeysView, LossesSince, Version } from "./revisions.js";
 import { unitsPerStep } from "./steps.js";
 
-/** Memory of a version in an answer beside its key and value, measured: its record, two arrays of bytes. */
+/**
+ * Memory of a version in an answer in addition to key and value, measured: its record, and two arrays of
+ * bytes.
+ */
 const answerOverheadBytes = 400;
 
-/** Bytes left for one answer: a transaction can read all keys a hundred times. */
+/** Bytes left for one answer: a transaction could read all keys a hundred times. */
 export class AnswerBudget {
   #bytes: number;
   /** Whether a client waits for the answer. */
   readonly isAwaited: boolean;
 
-  /** @param bytes approximate memory; less than 0 if no client waits for the answer */
+  /** @param bytes approximate memory; negative if no client waits for the answer */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.isAwaited = bytes >= 0;
@@ -24,14 +27,14 @@ export class AnswerBudget {
     return this.#bytes < 0;
   }
 
-  /** False: neither this nor anything after it fits. */
+  /** Returns false if neither this version nor anything after it fits. */
   take(version: Version): boolean {
     if (!this.isExceeded) this.#bytes -= answerOverheadBytes + version.key.length + version.value.length;
     return !this.isExceeded;
   }
 }
 
-/** Longer answers are kept as references, and encoded piece by piece as the client reads them. */
+/** Answers with more items are kept as references, and encoded piece by piece as the client reads them. */
 const shortItems = unitsPerStep;
 const shortBytes = 64 * 1024;
 
@@ -39,7 +42,7 @@ export function isShort(items: number, bytes: number): boolean {
   return items <= shortItems && bytes <= shortBytes;
 }
 
-/** Keys in one piece: some dozens of microseconds to read again, and about a frame of HTTP/2. */
+/** Bounds of one piece: some tens of microseconds to read again, and about one HTTP/2 frame. */
 const pieceVisits = 512;
 const pieceBytes = 14 * 1024;
 
@@ -47,12 +50,12 @@ const pieceBytes = 14 * 1024;
 export interface VersionPieces {
   /** Approximate memory, without the versions themselves. */
   readonly heldBytes: number;
-  /** Memory of the retained tree, as far as the state's has changed; 0 if none is retained. */
+  /** Memory of the retained tree, as far as the state's tree has changed since; 0 if none is retained. */
   readonly treeBytes: number;
   pieces(): Iterable<readonly Version[]>;
 }
 
-/** Versions in a special order, or read within a command. */
+/** Versions that are sorted differently, or were read within a command. */
 export class ListedVersions implements VersionPieces {
   readonly treeBytes = 0;
   readonly #versions: readonly Version[];
@@ -80,19 +83,19 @@ export class ListedVersions implements VersionPieces {
   }
 }
 
-/** The result of a read from an immutable view: only the beginning of each piece is kept. */
+/** The result of a read from an immutable view. Only the beginning of each piece is kept. */
 export class FoundVersions implements VersionPieces {
   readonly #view: KeysView;
   readonly #revision: number;
   readonly #isWanted: (version: Version) => boolean;
   readonly #first: readonly Version[];
-  /** The first version of each piece, and the number of keys visited from there on. */
+  /** The key of the first version of each piece, and the number of keys visited from it on. */
   readonly #from: Key[] = [];
   readonly #visits: number[] = [];
   #pieceBytes = 0;
   #size = 0;
 
-  /** @param first the first versions; later ones are added */
+  /** @param first the first versions; later ones are passed to `add` */
   constructor(
     view: KeysView,
     revision: number,
@@ -154,8 +157,8 @@ export class FoundVersions implements VersionPieces {
 }
 
 /**
- * The answer to a range with many keys or bytes. It refers to versions that the state has in memory anyway,
- * and copies none: a slow client costs little.
+ * The answer to a range with many keys or bytes. It refers to versions that the state has in memory anyway
+ * and copies none, so a slow client costs little.
  */
 export class LongRange implements RangeResponse {
   readonly $typeName = "etcdserverpb.RangeResponse";
@@ -166,7 +169,7 @@ export class LongRange implements RangeResponse {
   /** Encoded length of `kvs`. */
   readonly encodedBytes: number;
   readonly #found: VersionPieces;
-  /** Losses since it was read. */
+  /** Losses of the state since the read. */
   readonly lossesSince: LossesSince;
 
   constructor(
@@ -184,12 +187,12 @@ export class LongRange implements RangeResponse {
     this.lossesSince = lossesSince;
   }
 
-  /** Approximate memory of this answer, without versions that the state has. */
+  /** Approximate memory of this answer, without versions that are also in the state. */
   get heldBytes(): number {
     return this.#found.heldBytes;
   }
 
-  /** Bytes of versions that left the state since: an upper bound of what this answer retains. */
+  /** Bytes of versions that have left the state since: an upper bound of those retained by this answer. */
   get retainedBytes(): number {
     return this.lossesSince.removedBytes;
   }
@@ -206,7 +209,7 @@ export class LongRange implements RangeResponse {
     for (const piece of this.pieces()) for (const version of piece) yield toKeyValue(version, this.keysOnly);
   }
 
-  /** All of them, made anew each time: for callers that do not read pieces. */
+  /** All messages, made anew each time; for callers that do not read pieces. */
   get kvs(): KeyValue[] {
     return [...this.keyValues()];
   }

@@ -9,43 +9,44 @@ import type {
 import { CoreError } from "./errors.js";
 
 /**
- * The oldest version that this server can speak with others; a cluster begins with it. 7: answers to
+ * The oldest version in which this server can communicate; a cluster begins with it. Version 7: answers to
  * heartbeats carry the sender's promise, and transfers are numbered.
  */
 export const oldestVersion = 7;
 
-/** 8: the log agrees on the cluster's version. */
+/** Version 8: the log agrees on the cluster's version. */
 export const newestVersion = 8;
 
 /** A server of the core, as all servers know it. */
 export interface CoreMember {
   readonly id: bigint;
-  /** Empty: it has not started yet. */
+  /** Empty if the server has not started yet. */
   readonly name: string;
   readonly peerUrls: readonly string[];
   readonly clientUrls: readonly string[];
-  /** Receives the log and has no vote. */
+  /** Receives the log, but has no vote. */
   readonly learner: boolean;
   /** Id of its data directory; 0: not known yet. */
   readonly disk: bigint;
-  /** To be promoted to a voter as soon as it has started and caught up. */
+  /** To be promoted to voter as soon as it has started and caught up. */
   readonly joining: boolean;
 }
 
 /**
- * Names and addresses of the servers: a part of the replicated state. The log knows the voters by itself,
- * as a change counts there before it is committed (`raft/membership.ts`); this list follows from the same
- * entries.
+ * Names and addresses of the servers: a part of the replicated state. The log knows the voters independently,
+ * since a change counts there before it is committed (`raft/membership.ts`); this list is derived from the
+ * same entries.
  */
 export class Members {
   /** Ordered by id. */
   #all: readonly CoreMember[] = [];
   /**
-   * Ids of former members: none is reused. It grows by 8 bytes per removal, which is an operator's action.
+   * Ids of former members, which are never reused. Grows by 8 bytes per removal, which is an operator's
+   * action.
    */
   readonly removed = new Set<bigint>();
 
-  /** A new list after each change. */
+  /** Each change makes a new list. */
   get all(): readonly CoreMember[] {
     return this.#all;
   }
@@ -54,7 +55,7 @@ export class Members {
     return this.#all.find((member) => member.id === id);
   }
 
-  /** The member that already has one of these addresses, other than `except`. */
+  /** Returns the member other than `except` that already has one of these addresses. */
   at(urls: readonly string[], except = 0n): CoreMember | undefined {
     return this.#all.find(({ id, peerUrls }) => id !== except && peerUrls.some((url) => urls.includes(url)));
   }
@@ -64,7 +65,7 @@ export class Members {
     this.#all = members.map(plain).sort((one, other) => (one.id < other.id ? -1 : 1));
   }
 
-  /** The log has accepted it already: it is not refused here. */
+  /** Never refuses: the log has already accepted the change. */
   change({ kind, member: id, peerUrls }: MemberChange): void {
     const others = this.#all.filter((member) => member.id !== id);
     const before = this.get(id);
@@ -87,11 +88,11 @@ export class Members {
     this.set([...this.#all.filter((member) => member !== before), { ...before, peerUrls }]);
   }
 
-  /** No effect for a former member. */
+  /** Has no effect on a former member. */
   describe({ member: id, name, clientUrls, disk }: MemberAttributes): void {
     const before = this.get(id);
     if (before === undefined) return;
-    // Promises count with its first data directory.
+    // Promises count with the member's first data directory.
     const first = before.disk === 0n ? disk : before.disk;
     this.set([
       ...this.#all.filter((member) => member !== before),
@@ -100,7 +101,7 @@ export class Members {
   }
 }
 
-/** A member as an entry of the log adds it. */
+/** A member as added by an entry of the log. */
 export function newMember(id: bigint, peerUrls: readonly string[], learner: boolean): CoreMember {
   return { id, name: "", peerUrls, clientUrls: [], learner, disk: 0n, joining: !learner };
 }

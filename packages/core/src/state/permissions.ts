@@ -21,7 +21,7 @@ class KeySet {
     this.#ranges = merged;
   }
 
-  /** Whether it has the whole range; of an empty range, its bounds. */
+  /** Whether the set has the whole range; for an empty range, its bounds. */
   has({ from, to }: KeyRange): boolean {
     const range = this.#before(from);
     if (range === undefined || (range.to !== undefined && from >= range.to)) return false;
@@ -29,7 +29,7 @@ class KeySet {
     return to > range.from && (range.to === undefined || to <= range.to);
   }
 
-  /** The last range that begins there or before. */
+  /** The last range that begins at the key or before it. */
   #before(key: Key): KeyRange | undefined {
     let [low, high] = [0, this.#ranges.length];
     while (low < high) {
@@ -46,7 +46,7 @@ export class Permissions {
   readonly #keys: Record<Right, KeySet>;
 
   constructor(granted: readonly Permission[]) {
-    // An unknown type, of a later version, grants nothing.
+    // An unknown type, from a later version, grants nothing.
     const ranges = (type: Type) =>
       granted
         .filter(({ permType }) => permType === type || permType === Type.READWRITE)

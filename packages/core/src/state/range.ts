@@ -17,9 +17,9 @@ import { bytesOfValue, type Value } from "./values.js";
 import { fieldLength } from "./wire-writer.js";
 
 /**
- * Executes a range request, without a header.
+ * Executes a range request. The answer has no header.
  *
- * @param current the revision that counts as the newest: within a write its own
+ * @param current the revision that counts as the newest: within a write, its own
  */
 export function* readRange(
   view: KeysView,
@@ -53,9 +53,9 @@ class Looking {
   #count = 0;
   #wanted = 0;
   readonly #found: Version[] = [];
-  /** Everything after the first of `#found`, which stay few. */
+  /** Versions after those in `#found`, which remain few. */
   #rest: FoundVersions | undefined;
-  /** Approximate bytes in memory, and encoded. */
+  /** Approximate bytes, in memory and encoded. */
   #bytes = 0;
   #encodedBytes = 0;
 
@@ -121,7 +121,7 @@ class Looking {
   }
 }
 
-/** Zero is no bound. */
+/** Builds the filter of a request. 0 means no bound. */
 function filterOf(request: RangeRequest): (version: Version) => boolean {
   const { maxCreateRevision, maxModRevision, minCreateRevision, minModRevision } = request;
   const most = (bound: bigint) => (bound === 0n ? Infinity : Number(bound));
@@ -131,7 +131,7 @@ function filterOf(request: RangeRequest): (version: Version) => boolean {
     modified >= minModified && modified <= maxModified && created >= minCreated && created <= maxCreated;
 }
 
-/** As clients see them, as far as they fit. */
+/** Converts versions for clients, as many as fit. */
 export function* keyValues(
   versions: readonly Version[],
   budget: AnswerBudget,
@@ -163,12 +163,12 @@ function* versionsOf(
   else yield view.getAt(keyOf(request.key), revision);
 }
 
-/** Keys come in ascending order anyway. */
+/** Whether the result is in order anyway, as keys are read in ascending order. */
 function isSorted({ sortOrder, sortTarget }: RangeRequest): boolean {
   return sortOrder === Order.DESCEND || sortTarget !== Target.KEY;
 }
 
-/** Any target but the key without an order means ascending, as in etcd. */
+/** Sorting by anything but the key without an order means ascending, as in etcd. */
 function sort(versions: Version[], { sortOrder, sortTarget }: RangeRequest): Steps<Version[]> {
   const isDescending = sortOrder === Order.DESCEND;
   if (sortTarget === Target.VALUE)
@@ -187,10 +187,7 @@ const comparisons = new Map<number, (a: Version, b: Version) => number>([
   [Target.MOD, (a, b) => a.modified - b.modified],
 ]);
 
-/**
- * Bytes of two values compared in one step: some microseconds, as values may be equal up to their last
- * byte.
- */
+/** Bytes of two values compared in one step: some microseconds. Values may be equal up to their last byte. */
 const comparedBytesMax = 4 * 1024;
 
 export function compareValues(one: Value, other: Value): number | Steps<number> {

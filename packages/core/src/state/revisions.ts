@@ -8,11 +8,11 @@ export interface Version {
   readonly key: Key;
   /** The revision that made it. */
   readonly modified: number;
-  /** Its index among the changes of that revision, from 0. */
+  /** Index of the change within that revision, from 0. */
   readonly sub: number;
-  /** Revision that created the key (again); 0 for a deletion. */
+  /** Revision in which the key was last created; 0 for a deletion. */
   readonly created: number;
-  /** 1 at its creation, incremented at each change; 0 for a deletion. */
+  /** 1 at creation, incremented at each change; 0 for a deletion. */
   readonly version: number;
   readonly value: Value;
   /** The lease it is attached to; 0 for none. */
@@ -24,7 +24,7 @@ export function isDeletion(version: Version): boolean {
 }
 
 /**
- * Memory of a version beside its key and value, measured: its record, its place in two lists, the headers
+ * Memory of a version in addition to key and value, measured: its record, its place in two lists, the headers
  * of two strings.
  */
 const versionOverheadBytes = 200;
@@ -35,22 +35,25 @@ export function sizeOf({ key, value }: Version): number {
 }
 
 /**
- * The uncompacted versions of a key, oldest first. Lists only grow at their ends: compaction replaces them.
- * So a reader keeps seeing what it had, whatever happens later. Most keys have one version: a list of their
- * own would take more than 100 bytes.
+ * The uncompacted versions of a key, oldest first. Lists only grow at the end; compaction replaces them. So a
+ * reader keeps seeing what it started with, whatever happens later. Most keys have only one version: a list
+ * for it would take more than 100 bytes.
  */
 type History = Version | Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 
-/** Cumulative losses of a state: readers with an earlier view may be the only ones to retain these. */
+/**
+ * Cumulative losses of a state: removed versions and replaced nodes may be retained only by readers of
+ * earlier views.
+ */
 class Losses {
   /** Bytes of removed versions. */
   removedBytes = 0;
-  /** Each change may have replaced tree nodes that a view shares. */
+  /** Number of changes: each may have replaced tree nodes that a view shares. */
   changes = 0;
 }
 
-/** Losses of a state since a moment. */
+/** Losses of a state since some moment. */
 export class LossesSince {
   readonly losses: Readonly<Losses>;
   readonly changesBefore: number;
@@ -75,8 +78,8 @@ export class KeysView {
   /** The newest complete revision. 1 is the empty beginning, as in etcd. */
   current: number;
   /**
-   * Reads and watches before it are refused. -1: never compacted. Compacting revision 0 is allowed once, as
-   * in etcd.
+   * Reads and watches before this revision are refused. -1: never compacted. Revision 0 can be compacted
+   * once, as in etcd.
    */
   compacted: number;
   readonly visits: Visits;
@@ -98,12 +101,12 @@ export class KeysView {
     return this.isFixed ? this.#lossesSince : new LossesSince(this.losses);
   }
 
-  /** Approximate memory of its tree, without keys and versions. */
+  /** Approximate memory of the tree, without keys and versions. */
   get treeBytes(): number {
     return treeBytesPerKey * this.keys.size;
   }
 
-  /** Whether it is immutable, so that reads can be repeated. */
+  /** Whether the view is immutable, so that reads can be repeated. */
   get isFixed(): boolean {
     return true;
   }
@@ -113,14 +116,14 @@ export class KeysView {
     return this.getAt(key, this.current);
   }
 
-  /** Its version at a revision. */
+  /** Returns the key's version at a revision. */
   getAt(key: Key, revision: number): Version | undefined {
     this.visits.count += 1;
     const history = this.keys.get(key);
     return history === undefined ? undefined : lastUpTo(history, revision);
   }
 
-  /** Versions in the range at a revision, in order of keys; skips keys that did not exist then. */
+  /** Iterates over the range at a revision, in order of keys; undefined for keys that did not exist then. */
   *range({ from, to }: KeyRange, revision: number): Generator<Version | undefined> {
     for (const [key, history] of this.keys.entries(from)) {
       if (to !== undefined && key >= to) return;
@@ -129,7 +132,10 @@ export class KeysView {
     }
   }
 
-  /** The version of the key before a change; undefined if that was compacted, removed or not. */
+  /**
+   * Returns the version of the key before a change; undefined once that was compacted, whether removed or
+   * not.
+   */
   before({ key, modified }: Version): Version | undefined {
     return modified > this.compacted ? this.getAt(key, modified - 1) : undefined;
   }
@@ -155,23 +161,23 @@ const fewKeys = 64;
  * Keys with their history. A revision is a write transaction: all of its changes have the same number. Only
  * compaction removes versions, so a read of an earlier revision has the same result as a read at that time.
  *
- * A write becomes visible as a whole, by `commit`: until then its puts and deletions are beyond the current
+ * `commit` makes a write visible as a whole: until then its puts and deletions are beyond the current
  * revision.
  */
 export class Revisions extends KeysView {
   /** Every change, in order: watchers resume from here. */
   #changes: Version[] = [];
-  /** Some were restored in another order. */
+  /** Some changes were restored out of order. */
   #isUnsorted = false;
-  /** Changes whose keys may have versions that are no longer readable. */
+  /** Changes to keys that may have versions that are no longer readable. */
   readonly #garbage: (readonly Version[])[] = [];
-  /** Approximate memory of everything kept. */
+  /** Approximate memory of all versions kept. */
   bytes = 0;
-  /** Since this process began, counted as in etcd: a deletion of a range is one. */
+  /** Puts and deletions since this process began, counted as in etcd: the deletion of a range is one. */
   puts = 0;
   deletions = 0;
   #live = 0;
-  /** Live keys added by uncommitted changes. */
+  /** Change in the number of live keys by uncommitted changes. */
   #liveChange = 0;
 
   constructor() {
@@ -182,7 +188,7 @@ export class Revisions extends KeysView {
     return false;
   }
 
-  /** Another state replaces this one: current readers retain it. */
+  /** Another state replaces this one. From now on only its present readers retain its content. */
   abandon(): void {
     this.losses.removedBytes += this.bytes;
     this.losses.changes = Infinity;
@@ -194,13 +200,14 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * An immutable view of the present content. Both share what neither changes: this costs next to nothing.
+   * Returns an immutable view of the present content. Both share unchanged parts, so this costs almost
+   * nothing.
    */
   view(): KeysView {
     return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits, this.losses);
   }
 
-  /** The newest version of the key, uncommitted changes included. */
+  /** Returns the newest version of the key, including uncommitted changes. */
   newest(key: Key): Version | undefined {
     this.visits.count += 1;
     const history = this.keys.get(key);
@@ -215,7 +222,7 @@ export class Revisions extends KeysView {
     this.#liveChange = 0;
   }
 
-  /** @param before the newest version of the key, uncommitted changes included */
+  /** @param before the newest version of the key, including uncommitted changes */
   put(key: Key, value: Value, lease: bigint, revision: number, before: Version | undefined): Version {
     const version: Version = {
       key,
@@ -242,8 +249,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Refuses reads and watches before `revision` from now on. All changes of that revision itself stay.
-   * `sweep` removes what is no longer readable.
+   * Refuses reads and watches before `revision` from now on. All changes of that revision itself are kept.
+   * `sweep` removes versions that are no longer readable.
    */
   compact(revision: number): void {
     this.compacted = revision;
@@ -255,7 +262,7 @@ export class Revisions extends KeysView {
     return this.#garbage.length > 0;
   }
 
-  /** Removes compacted versions. No answer depends on its progress. */
+  /** Removes compacted versions. Answers do not depend on its progress. */
   *sweep(): Steps<void> {
     for (let old = this.#garbage[0]; old !== undefined; old = this.#garbage[0]) {
       for (let index = 0; index < old.length; index += 1) {
@@ -267,8 +274,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Changes from there on, oldest first: all of complete revisions, and possibly a part of the last. It
-   * finds up to about `changesMax`, visits up to `visitsMax`, and returns where to continue.
+   * Returns changes from a place on, oldest first: all of complete revisions, and possibly a part of the
+   * last. Finds up to about `changesMax`, visits up to `visitsMax`, and returns where to continue.
    */
   changesSince(from: Place, range: KeyRange, changesMax: number, visitsMax = Infinity): Changes {
     const key = singleKey(range);
@@ -278,7 +285,7 @@ export class Revisions extends KeysView {
     );
   }
 
-  /** The place after all changes. */
+  /** The place after the last change. */
   get #end(): Place {
     return { revision: this.current + 1, sub: 0 };
   }
@@ -297,9 +304,7 @@ export class Revisions extends KeysView {
     return { changes, next: this.#end };
   }
 
-  /**
-   * Visits the keys instead of the changes, if few keys have changed little: other keys then cost nothing.
-   */
+  /** Visits keys instead of changes, if there are few keys with few changes: then other keys cost nothing. */
   #changesOfFew({ revision, sub }: Place, range: KeyRange, changesMax: number): Changes | undefined {
     const left = this.#changes.length - firstFrom(this.#changes, revision);
     if (left <= manyChanges || sub > 0) return undefined;
@@ -338,7 +343,7 @@ export class Revisions extends KeysView {
     return { changes, next: this.#end };
   }
 
-  /** Restores the content of `histories`, in its order; a long history may come in several parts. */
+  /** Restores the content of `histories`, in its order. A long history may come in several parts. */
   restore(part: readonly Version[]): void {
     const [{ key }] = part as [Version];
     if (!this.keys.set(key, historyOf(part), false)) this.#restoreMore(key, part);
@@ -359,7 +364,7 @@ export class Revisions extends KeysView {
     else this.keys.set(key, [history, ...part]);
   }
 
-  /** Of restored versions: detaches the newest of its key from its lease. */
+  /** Detaches a restored version, the newest of its key, from its lease. */
   withoutLease(version: Version): void {
     const free = { ...version, lease: 0n };
     const history = this.keys.get(version.key)!;
@@ -369,13 +374,13 @@ export class Revisions extends KeysView {
     if (this.#changes[place] === version) this.#changes[place] = free;
   }
 
-  /** Call after the last `restore`. */
+  /** To be called after the last `restore`. */
   *restored(): Steps<void> {
     if (this.#isUnsorted) this.#changes = yield* sortInSteps(this.#changes, inOrder);
     this.#isUnsorted = false;
   }
 
-  /** Half of the kept changes are of this revision or earlier ones; 0 if there is none. */
+  /** The revision up to which half of the kept changes were made; 0 if there are none. */
   get middle(): number {
     return this.#changes[this.#changes.length >>> 1]?.modified ?? 0;
   }
@@ -387,7 +392,7 @@ export class Revisions extends KeysView {
 
   #append(version: Version): void {
     const { key } = version;
-    // Often the first version of its key: `false` keeps an existing entry.
+    // This is often the first version of its key: `false` keeps an existing entry.
     if (version.version > 1 || !this.keys.set(key, version, false)) {
       const history = this.keys.get(key)!;
       if (Array.isArray(history)) history.push(version);
@@ -420,12 +425,12 @@ function byKey(one: Key, other: Key): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** Order of revisions, and of changes within one. */
+/** Orders by revision, and by index within one. */
 export function inOrder(one: Version, other: Version): number {
   return one.modified - other.modified || one.sub - other.sub;
 }
 
-/** Position of a change: the revision, and its index in it. */
+/** Position of a change: its revision, and its index in that. */
 export interface Place {
   readonly revision: number;
   readonly sub: number;
@@ -437,7 +442,7 @@ function placeOf({ modified, sub }: Version): Place {
 
 export interface Changes {
   readonly changes: Version[];
-  /** Everything before it has been visited. */
+  /** Everything before this place has been visited. */
   readonly next: Place;
 }
 
@@ -453,7 +458,7 @@ function newestOf(history: History): Version {
   return Array.isArray(history) ? history.at(-1)! : history;
 }
 
-/** The first version that reads and watches from `compacted` on can reach. */
+/** Returns the index of the first version that reads and watches from `compacted` on can reach. */
 function firstNeeded(history: readonly Version[], compacted: number): number {
   const index = firstFrom(history, compacted);
   const before = history[index - 1];
@@ -461,7 +466,7 @@ function firstNeeded(history: readonly Version[], compacted: number): number {
   return isSeen ? index - 1 : index;
 }
 
-/** The first version made at that revision with index `sub`, or later. */
+/** Returns the index of the first version made at that revision with index `sub`, or later. */
 function firstFrom(versions: readonly Version[], revision: number, sub = 0): number {
   let [low, high] = [0, versions.length];
   while (low < high) {

@@ -15,7 +15,7 @@ import { bytesOf, keyOf, type KeyRange, rangeOf } from "./keys.js";
 import { keysOf } from "./leases.js";
 import { CoreState } from "./state.js";
 
-/** Transactions of a user with some rights, held against a model that looks at one key after the other. */
+/** Checks transactions of a user with some rights against a model that looks at one key at a time. */
 
 type Body = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
 type Operation = MessageInitShape<typeof RequestOpSchema>;
@@ -29,11 +29,11 @@ interface Txn {
 }
 
 const letters = [..."abcde"];
-/** All keys that there are, and the places right behind them. */
+/** All keys, and their immediate successors. */
 const places = letters.flatMap((letter) => [letter, `${letter}\0`, `${letter}x`]);
 const lease = 7n;
 
-/** One key, several, or all from a key on; never none. */
+/** One key, several keys, or all from a key on; never an empty range. */
 const words = fc
   .tuple(fc.constantFrom(...letters), fc.constantFrom("", "\0", ...letters, "f"))
   .filter(([key, end]) => end === "" || end === "\0" || end > key);
@@ -126,7 +126,7 @@ function keysIn({ responses }: TxnResponse): string[] {
   });
 }
 
-test("a transaction is executed if its user has all permissions it needs, and reveals and changes nothing else", () => {
+test("a transaction is executed only with all permissions needed, and reveals and changes nothing else", () => {
   const seen = { denied: 0, done: 0, keys: 0, changed: 0 };
   fc.assert(
     fc.property(granted, fc.array(txn, { minLength: 1, maxLength: 8 }), (grants, all) => {
@@ -153,7 +153,7 @@ test("a transaction is executed if its user has all permissions it needs, and re
         { case: "authEnable", value: {} },
       ];
       for (const body of setUp) expect(apply(body).answer).not.toBeInstanceOf(CoreError);
-      // One that is granted again for the same keys takes the place of the former.
+      // A later permission for the same keys replaces the former one.
       const last = new Map(grants.map((each) => [each[0].join(), each]));
       const model = new Model([...last.values()]);
       for (const value of all) {
@@ -178,6 +178,6 @@ test("a transaction is executed if its user has all permissions it needs, and re
     }),
     { numRuns: 400 },
   );
-  // The search meets both sides of the edge often.
+  // The search often meets both sides of the boundary.
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
 });

@@ -29,7 +29,7 @@ const pieces = fc.array(
   { maxLength: 4 },
 );
 
-/** As the generated code has them. */
+/** As the generated code represents them. */
 function generated(versions: readonly Omit<Version, "key">[]) {
   return versions.map(({ modified, sub, created, version: count, value, lease }) => ({
     modified: BigInt(modified),
@@ -41,7 +41,7 @@ function generated(versions: readonly Omit<Version, "key">[]) {
   }));
 }
 
-test("versions of a key are the bytes that the generated code writes, and are read from them", () => {
+test("versions are written as the generated code does, and read back the same", () => {
   fc.assert(
     fc.property(pieces, (all) => {
       const writer = new HistoryWriter();
@@ -59,7 +59,7 @@ test("versions of a key are the bytes that the generated code writes, and are re
   );
 });
 
-test("bytes that are no versions of a key are an error, or what the generated code reads", () => {
+test("invalid bytes are an error, or read as the generated code does", () => {
   fc.assert(
     fc.property(pieces, fc.nat(), fc.nat(255), fc.boolean(), (all, at, byte, isCut) => {
       const writer = new HistoryWriter();

@@ -6,16 +6,16 @@ import { WireReader } from "./wire-reader.js";
 import { fieldLength, int64Length, varintLength, WireWriter } from "./wire-writer.js";
 
 /**
- * Pieces with versions of one key are nearly all of a snapshot. The generated code makes a message of each
- * before it writes or after it reads it, and takes several times as long as this. The bytes are the same.
+ * Nearly all pieces of a snapshot are versions of one key. The generated code makes a message of each before
+ * writing or after reading, and takes several times as long as the code here. The bytes are the same.
  */
 
-/** Fields of a piece of a snapshot. */
+/** Fields of a snapshot piece. */
 const fields = { history: 3, continued: 5 } as const;
-/** Fields of the versions of a key. */
+/** Fields of a key's versions. */
 const keyField = 1;
 const versionsField = 2;
-/** Field of a version; its numbers are 1 to 4. */
+/** Field of a version's value; its numbers are 1 to 4. */
 const valueField = 5;
 const leaseField = 6;
 
@@ -27,7 +27,7 @@ export interface HistoryPiece {
   readonly versions: readonly Version[];
 }
 
-/** One for all pieces of a snapshot, which share a few large arrays. */
+/** A writer for all pieces of a snapshot, which share a few large arrays. */
 export class HistoryWriter {
   readonly #writer = new WireWriter();
 
@@ -66,10 +66,10 @@ function lengthOf({ created, lease, modified, sub, value, version }: Version): n
 }
 
 /**
- * Undefined for a piece of another kind. No view of the bytes is kept, except a long value that is most of
- * them.
+ * Returns undefined for a piece of another kind. Keeps no view of the bytes, except of a long value that is
+ * most of them.
  *
- * @throws Error for bytes that are no such message
+ * @throws Error for an invalid message
  */
 export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
   const reader = new WireReader(bytes);
@@ -78,14 +78,14 @@ export function readHistory(bytes: Uint8Array): HistoryPiece | undefined {
   if (field !== fields.history && field !== fields.continued) return undefined;
   if (reader.lengthOf(tag) + reader.at !== bytes.length)
     throw new Error("something follows the versions of a key");
-  // An empty key is not written.
+  // An empty key is not encoded.
   let key = "";
   const versions: Version[] = [];
   while (reader.at < bytes.length) {
     const inner = reader.tag();
     if (inner >>> 3 === keyField) key = keyOf(reader.bytesOf(inner));
     else if (inner >>> 3 === versionsField) versions.push(readVersion(reader, reader.lengthOf(inner), key));
-    // Of a later version: skipped, as the generated reader does, which is the reference.
+    // A field of a later version: skipped, as in the generated reader, which is the reference.
     else reader.skip(inner);
   }
   return { case: field === fields.history ? "history" : "continued", key, versions };
@@ -100,7 +100,7 @@ function readVersion(reader: WireReader, length: number, key: Key): Version {
     const tag = reader.tag();
     const field = tag >>> 3;
     if (field === valueField) value = keep(reader.bytesOf(tag));
-    // Of a later version, too.
+    // Also a field of a later version.
     else if (field > valueField && field !== leaseField) reader.skip(tag);
     else if ((tag & 7) !== WireType.Varint) throw new Error("a number is no number");
     else if (field === 1) modified = reader.number();

@@ -40,7 +40,7 @@ export interface SnapshotSource {
   readonly auth: AuthSource;
 }
 
-/** Immutable records: a list of them stays as it is. */
+/** Immutable records: a list of them does not change. */
 interface AuthSource {
   readonly isEnabled: boolean;
   readonly revision: bigint;
@@ -49,9 +49,9 @@ interface AuthSource {
 }
 
 /**
- * The present state, while the state itself continues: nothing is copied. The remaining time of a lease may
- * be newer than the rest; it was committed, so the log that follows the snapshot has it, and no leader
- * reads it before it has applied that.
+ * The present state. The state itself continues, and nothing is copied. The remaining time of a lease may be
+ * newer than the rest. It was committed, so the log after the snapshot has it, and no leader reads it before
+ * applying that.
  */
 export function frozen(state: CoreState): SnapshotSource {
   const { cluster, clusterMs, corruptAlarms, revisions, leases, members, spaceAlarms, version } = state;
@@ -77,13 +77,13 @@ function frozenAuth(auth: AuthState): AuthSource {
 }
 
 /**
- * Size that completes a piece: a few milliseconds of work for the server that writes or reads it, which
- * does other work between pieces. One version may exceed it by the size of a request: far below what disks
- * and connections accept.
+ * Size at which a piece is complete: a few milliseconds of work for the server that writes or reads it, which
+ * does other work between pieces. One version may exceed it by the size of a request, which is far below the
+ * bounds of disks and connections.
  */
 export const pieceBytesDefault = 64 * 1024;
 
-/** The whole state in pieces, in an order that is the same on every server with the same state. */
+/** Writes the whole state in pieces, in an order that is the same on every server with the same state. */
 export function* snapshotPieces(
   state: SnapshotSource,
   pieceBytes = pieceBytesDefault,
@@ -96,7 +96,7 @@ export function* snapshotPieces(
   yield pieceOf({ case: "pieces", value: pieces });
 }
 
-/** @throws SnapshotError if records are missing or surplus. */
+/** @throws SnapshotError if records are missing or surplus */
 export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
   const restoring = new RestoringState();
   for (const bytes of pieces) restoring.take(bytes);
@@ -129,7 +129,7 @@ function* piecesOf(
       clusterMilliseconds: BigInt(clusterMs),
       spaceAlarms: sorted(spaceAlarms),
       corruptAlarms: sorted(corruptAlarms),
-      // A server of that version reads what it knows.
+      // Servers of the oldest version do not know the field.
       version: version === oldestVersion ? 0 : version,
     },
   });
@@ -183,10 +183,10 @@ function sorted(ids: ReadonlySet<bigint>): bigint[] {
   return [...ids].sort((one, other) => (one < other ? -1 : 1));
 }
 
-/** Upper bound of numbers and lengths beside a value. */
+/** Upper bound of the numbers and lengths encoded with a value. */
 const versionOverheadBytes = 64;
 
-/** At least one version, of any size. */
+/** Returns the end of a piece: at least one version, of any size. */
 function endOfPiece(history: readonly Version[], start: number, pieceBytes: number): number {
   let bytes = 0;
   let end = start;
@@ -205,7 +205,7 @@ function readPiece(bytes: Uint8Array): Piece {
   try {
     const history = readHistory(bytes);
     if (history !== undefined) return history;
-    // A copy: its parts must not retain the rest in memory.
+    // Copies the bytes: parts must not retain the rest in memory.
     const { body } = fromBinary(SnapshotPieceSchema, bytes.slice());
     if (body.case === "history" || body.case === "continued")
       throw new Error("something comes before the versions of a key");
@@ -215,13 +215,13 @@ function readPiece(bytes: Uint8Array): Piece {
   }
 }
 
-/** A state that is restored piece by piece. */
+/** Restores a state piece by piece. */
 export class RestoringState {
   readonly #state = new CoreState();
   readonly #names = new TextDecoder("utf-8", { ignoreBOM: true });
   #count = 0n;
   #isWhole = false;
-  /** The newest version so far of the present key: the last one names its lease. */
+  /** The newest version of the present key so far: the key's last one names its lease. */
   #newest: Version | undefined;
 
   /** @throws SnapshotError for a piece that is out of order */
@@ -322,7 +322,7 @@ export class RestoringState {
   }
 
   #finishKey(): void {
-    // A backup of an etcd may have keys whose lease does not exist: they stay, detached.
+    // An etcd backup may have keys whose lease does not exist: they are kept, detached.
     if (this.#newest === undefined || this.#state.leases.get(this.#newest.lease) === undefined) return;
     this.#state.leases.attach(this.#newest.key, this.#newest.lease, 0n);
   }

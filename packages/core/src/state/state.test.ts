@@ -68,7 +68,7 @@ function txn(request: MessageInitShape<typeof TxnRequestSchema>): TxnRequest {
 }
 
 describe("revisions", () => {
-  test("increase once for each write transaction, and not without a change", () => {
+  test("increase once for each write transaction that changes something", () => {
     const state = new CoreState();
     expect(apply(state, put("a", "1")).revision).toBe(2);
     expect(apply(state, remove("missing")).revision).toBe(2);
@@ -87,7 +87,7 @@ describe("revisions", () => {
     expect(apply(state, command({ case: "txn", value: onlyReads })).revision).toBe(3);
   });
 
-  test("a key counts its versions, and begins anew after a deletion", () => {
+  test("a key's versions are counted, from 1 again after a deletion", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), put("a", "2"));
     expect(read(state, { key: bytes("a") }).kvs[0]).toMatchObject({
@@ -103,7 +103,7 @@ describe("revisions", () => {
     });
   });
 
-  test("the past can be read, until it has been compacted", () => {
+  test("earlier revisions can be read until they are compacted", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), put("a", "2"), remove("a"), put("b", "1"));
     expect(text(read(state, { key: bytes("a"), revision: 2n }).kvs[0]!.value)).toBe("1");
@@ -119,7 +119,7 @@ describe("revisions", () => {
     );
   });
 
-  test("compaction keeps all changes of its own revision, and nothing of a key that was deleted before", () => {
+  test("compaction keeps all changes of its own revision, and nothing of keys deleted before it", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), remove("a"), put("b", "1"));
     const { revisions } = state;
@@ -135,7 +135,7 @@ describe("revisions", () => {
     expect([...revisions.histories()].map(([version]) => version!.key)).toEqual(["b"]);
   });
 
-  test("watchers resume from any change that is still there, however little they look at", () => {
+  test("watchers resume from any change still kept, however few they read at a time", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), put("x", "1"), put("b", "1"), remove("a", "c"));
     const { revisions } = state;
@@ -160,7 +160,7 @@ describe("revisions", () => {
     }
   });
 
-  test("a key put and deleted in one revision is reported once, wherever a read of its history stops", () => {
+  test("changes of a key put and deleted in one revision are reported once, wherever a read of history stops", () => {
     const state = new CoreState();
     const within = (operation: MessageInitShape<typeof RequestOpSchema>) => ({
       request: { case: "requestTxn" as const, value: { success: [operation] } },
@@ -182,7 +182,7 @@ describe("revisions", () => {
     expect(found).toEqual(["2.0", "3.0", "3.1", "4.0"]);
   });
 
-  test("the version before a change is not shown once compacted, removed or not", () => {
+  test("the version before a change is not shown once compacted, whether removed or not", () => {
     const state = new CoreState();
     const [change] = apply(state, put("a", "1"), put("a", "2")).changes;
     const [later] = apply(state, put("a", "3")).changes;
@@ -194,7 +194,7 @@ describe("revisions", () => {
     expect(before()).toEqual([undefined, 3]);
   });
 
-  test("changes of one key, or few keys, are those among all changes", () => {
+  test("changes of one key or few keys are the same as those filtered from all changes", () => {
     const operation = fc.record({ key: fc.constantFrom("a", "b", "b0", "c"), isPut: fc.boolean() });
     fc.assert(
       fc.property(
@@ -224,7 +224,7 @@ describe("revisions", () => {
   });
 });
 
-describe("large values that are alike", () => {
+describe("large values with equal beginnings", () => {
   const state = new CoreState();
   const value = "x".repeat(200_000);
   apply(state, put("a", `${value}2`), put("b", value), put("c", `${value}1`), put("d", `${value}1`));
@@ -235,7 +235,7 @@ describe("large values that are alike", () => {
     }
   };
 
-  test("are sorted in steps that do not grow with them", () => {
+  test("are sorted in steps that do not grow with their size", () => {
     for (const [sortOrder, keys] of [
       [Order.NONE, ["b", "c", "d", "a"]],
       [Order.DESCEND, ["a", "c", "d", "b"]],
@@ -247,7 +247,7 @@ describe("large values that are alike", () => {
     }
   });
 
-  test("are compared by a transaction in such steps", () => {
+  test("are compared by a transaction in bounded steps, too", () => {
     const comparison = {
       key: bytes("b"),
       rangeEnd: bytes("e"),
@@ -283,7 +283,7 @@ describe("ranges", () => {
     expect(keysOf(read(state, request))).toEqual(expected);
   });
 
-  test("count is of the range, whatever the limit; more says that the limit cut", () => {
+  test("count is that of the range, whatever the limit; more says that the limit cut off keys", () => {
     expect(read(state, { ...all, limit: 2n })).toMatchObject({ count: 4n, more: true });
     expect(read(state, { ...all, limit: 4n })).toMatchObject({ count: 4n, more: false });
     expect(read(state, { ...all, limit: 1n, countOnly: true })).toMatchObject({
@@ -294,7 +294,7 @@ describe("ranges", () => {
     expect(text(read(state, { ...all, keysOnly: true }).kvs[0]!.value)).toBe("");
   });
 
-  test("keys are bytes, also such that are no text", () => {
+  test("keys are bytes, and need not be text", () => {
     const odd = Uint8Array.from({ length: 20_000 }, (_, index) => index % 256);
     expect(bytesOf(keyOf(odd))).toEqual(odd);
   });
@@ -342,7 +342,7 @@ describe("transactions", () => {
     expect(answer).toMatchObject({ succeeded: expected });
   });
 
-  test("later operations see earlier ones; a comparison inside sees the state before all", () => {
+  test("operations see earlier ones; nested comparisons see the state before the transaction", () => {
     const request = txn({
       success: [
         { request: { case: "requestPut", value: { key, value: bytes("3") } } },
@@ -363,7 +363,7 @@ describe("transactions", () => {
     expect(responses[2]!.response.value).toMatchObject({ succeeded: false });
   });
 
-  test("one invalid operation, and nothing is executed", () => {
+  test("with one invalid operation nothing is executed", () => {
     const state = setUp();
     const request = txn({
       success: [
@@ -376,7 +376,7 @@ describe("transactions", () => {
     expect(state.revisions.current).toBe(4);
   });
 
-  test("of a key and a lease that are missing a put names the lease, and a transaction the key, as at etcd", () => {
+  test("if key and lease are missing, a put reports the lease, and a transaction the key, as in etcd", () => {
     const state = setUp();
     const value = { key: bytes("n"), lease: 99n, ignoreValue: true };
     const inside = txn({ success: [{ request: { case: "requestPut", value } }] });
@@ -423,7 +423,7 @@ describe("leases", () => {
     expect(failureOf(apply(state, grant(8n, 9_000_000_001n)))).toBe("leaseTtlTooLarge");
   });
 
-  test("its keys go with it in one revision, and only those that still hang on it", () => {
+  test("a lease's keys are deleted with it in one revision, and only those still attached", () => {
     const state = new CoreState();
     apply(state, grant(5n), grant(6n), put("a", "1", { lease: 5n }), put("b", "1", { lease: 5n }));
     apply(state, put("c", "1", { lease: 5n }), put("c", "2"), put("d", "1", { lease: 5n }));
@@ -438,13 +438,13 @@ describe("leases", () => {
     expect(failureOf(apply(state, revoke(5n)))).toBe("leaseNotFound");
   });
 
-  test("attaching a key twice changes nothing about it", () => {
+  test("attaching a key twice has no further effect", () => {
     const state = new CoreState();
     apply(state, grant(5n), put("a", "1", { lease: 5n }), put("a", "2", { lease: 5n }));
     expect([...keysOfLease(state.leases.get(5n)!)]).toEqual(["a"]);
   });
 
-  test("an expiry found in an earlier term is void; a lease that has gone already is skipped", () => {
+  test("an expiry found in an earlier term is void; a lease that is already gone is skipped", () => {
     const state = new CoreState();
     apply(state, grant(5n), grant(6n), put("a", "1", { lease: 5n }));
     const expire = command({ case: "leaseExpire", value: { ids: [4n, 5n], term: 3n } });
@@ -453,7 +453,7 @@ describe("leases", () => {
     expect(keysOf(read(state, all))).toEqual([]);
   });
 
-  /** The lease 5 is revoked and granted anew, by entries that the leader has not applied yet. */
+  /** Lease 5 is revoked and granted anew by entries that the leader has not applied yet. */
   const againGranted = () => {
     const state = new CoreState();
     state.apply(grant(5n), 3, 10);
@@ -462,12 +462,12 @@ describe("leases", () => {
     return restoreState(snapshotPieces(state));
   };
 
-  test("an expiry means the lease that the leader saw, and no later one under the same id", () => {
+  test("an expiry applies to the lease that the leader saw, not to a later one with the same id", () => {
     const expire = (seen?: bigint) =>
       command({ case: "leaseExpire", value: { ids: [5n], term: 3n, apart: true, seen } });
     expect(againGranted().apply(expire(11n), 3, 14).ended).toEqual([]);
     expect(againGranted().apply(expire(13n), 3, 14).ended).toEqual([5n]);
-    // Of an earlier version.
+    // An expiry from an earlier version.
     expect(againGranted().apply(expire(), 3, 14).ended).toEqual([5n]);
     const elsewhere = againGranted();
     elsewhere.becomeNew();
@@ -506,7 +506,7 @@ describe("snapshots", () => {
 
   test("a restored state is equal, and evolves equally", () => {
     fc.assert(
-      // Of 1 byte: each version is a piece of its own.
+      // With 1 byte, each version is a separate piece.
       fc.property(commands, commands, fc.constantFrom(1, 200, undefined), (before, after, pieceBytes) => {
         const state = new CoreState();
         apply(state, put("z", "0"), ...before.map(toCommand));
@@ -525,7 +525,7 @@ describe("snapshots", () => {
     );
   });
 
-  test("no piece exceeds what a disk or a connection accepts, for any history of a key", () => {
+  test("no piece exceeds the bounds of disks and connections, for any history of a key", () => {
     const state = new CoreState();
     const value = new Uint8Array(1_400_000);
     for (let revision = 2; revision <= 52; revision += 1)
@@ -546,7 +546,7 @@ describe("snapshots", () => {
     expect(Math.max(...long.map(({ length }) => length))).toBeGreaterThan(pieceBytesMax);
   });
 
-  test("pieces of one key that are not together are refused", () => {
+  test("pieces of one key that do not follow each other are refused", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), put("a", "2"), put("b", "1"), put("b", "2"));
     const [head, a1, a2, b1, b2, last] = [...snapshotPieces(state, 1)] as Uint8Array[];
@@ -558,7 +558,7 @@ describe("snapshots", () => {
       expect(() => restoreState(pieces as Uint8Array[])).toThrow("not together");
   });
 
-  test("one that is cut off, or has lost a piece, is refused", () => {
+  test("a snapshot that is cut off or lacks a piece is refused", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), put("b", "1"));
     const pieces = [...snapshotPieces(state)];

@@ -59,7 +59,7 @@ export type CommandAnswer =
   | AuthAnswer
   | MembershipAnswer;
 
-/** With all members after the change. */
+/** An answer with all members after the change. */
 export type MembershipAnswer =
   | MemberAddResponse
   | MemberRemoveResponse
@@ -67,13 +67,13 @@ export type MembershipAnswer =
   | MemberUpdateResponse;
 
 export interface Applied {
-  /** Absent if no client waits for it. */
+  /** Undefined if no client waits for it. */
   readonly answer: CommandAnswer | CoreError | undefined;
-  /** The command is carried out, whether a client waits for its answer or not. */
+  /** Whether the command was carried out, even if no client waits for its answer. */
   readonly isDone: boolean;
-  /** The revision after it. */
+  /** The revision after the command. */
   readonly revision: number;
-  /** Its changes, ordered by revision and within each. */
+  /** The command's changes, ordered by revision and within each. */
   readonly changes: readonly Version[];
   /** Leases granted, and leases that ended. */
   readonly granted: readonly bigint[];
@@ -81,31 +81,30 @@ export interface Applied {
 }
 
 /**
- * The state machine of the core: keys with their history, and leases. The same commands in the same order
- * make the same state on every server; it has no notion of time.
+ * The state machine of the core: keys with their history, and leases. Equal commands in the same order make
+ * the same state on every server. It has no notion of time.
  */
 export class CoreState {
   readonly revisions = new Revisions();
   readonly leases = new Leases();
   readonly members = new Members();
-  /** Users and their rights. */
+  /** Users, roles and permissions. */
   readonly auth = new AuthState();
   /** Id of the cluster; 0 until its first command. */
   cluster = 0n;
-  /** The version that servers speak, and that the log may use: it never falls. */
+  /** The version in which servers communicate, and that the log may use. It never decreases. */
   version = oldestVersion;
-  /** Milliseconds for which the cluster has had a leader, as last replicated. */
+  /** Milliseconds for which the cluster has had leaders, as last replicated. */
   clusterMs = 0;
-  /** Members over their quota: until these alarms are disarmed, commands that need space are refused. */
+  /** Members over their quota. Until these alarms are disarmed, commands that need space are refused. */
   readonly spaceAlarms = new Set<bigint>();
   /**
-   * Members whose content differs from the others', 0 if it is unclear which: until these alarms are
+   * Members whose content differs from the others'; 0 if it is unclear whose is wrong. Until these alarms are
    * disarmed, no key or lease changes.
    */
   readonly corruptAlarms = new Set<bigint>();
   /**
-   * A command is being applied: leases already have its changes to keys, which reads of revisions do not
-   * show yet.
+   * A command is being applied: leases already show its changes to keys, but reads at revisions do not yet.
    */
   isApplying = false;
   /** Changes of the command being applied, ordered by revision and within each. */
@@ -115,18 +114,17 @@ export class CoreState {
   #index = 0;
   #ended: bigint[] = [];
 
-  /** All steps of `applying`. */
+  /** Runs all steps of `applying`. */
   apply(command: Command, term: number, index = 0): Applied {
     return finish(this.applying(command, term, index));
   }
 
   /**
-   * Applies a command in steps: none of its changes can be read before the last of them, and no other
-   * command begins before. A refused command changes nothing. `term` and `index` are those of the command's
-   * entry.
+   * Applies a command in steps. None of its changes can be read before the last step, nor may another command
+   * begin. A refused command changes nothing. `term` and `index` are those of the command's entry.
    *
-   * @param answerBytes bound of the answer, as the state counts; less than 0 if no client waits for it: its
-   * changes are the same
+   * @param answerBytes bound of the answer, as the state counts bytes; negative if no client waits for it.
+   *   The changes are the same.
    */
   *applying(command: Command, term: number, index: number, answerBytes = Infinity): Steps<Applied> {
     this.isApplying = true;
@@ -152,7 +150,7 @@ export class CoreState {
     return isTooLarge ? new CoreError("answerTooLargeDone") : answer;
   }
 
-  /** Reads the present content, whatever is applied meanwhile. */
+  /** Reads the present content, even if commands are applied meanwhile. */
   read(request: RangeRequest, answerBytes = Infinity): Steps<RangeResponse> {
     const isOneKey = request.rangeEnd.length === 0;
     const view = isOneKey ? this.revisions : this.revisions.view();
@@ -160,7 +158,7 @@ export class CoreState {
     return withinBudget(readRange(view, request, budget), budget);
   }
 
-  /** The same for a read-only transaction (`isReadOnly`). */
+  /** Executes a read-only transaction (`isReadOnly`) in the same way. */
   readTxn(request: TxnRequest, answerBytes = Infinity): Steps<TxnResponse> {
     const budget = new AnswerBudget(answerBytes);
     return withinBudget(readTxn(this.revisions.view(), request, budget), budget);
@@ -205,8 +203,8 @@ export class CoreState {
         yield* this.#revoke(body.value.ID);
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
-        // The leader of that term found them expired; a later leader may have promised more time since.
-        // During a corrupt alarm keys stay: the leader proposes it again afterwards.
+        // The leader of that term found them expired. A later leader may have granted more time since. During
+        // a corrupt alarm keys stay, and the leader proposes the expiry again afterwards.
         if (body.value.term === BigInt(term) && this.corruptAlarms.size === 0)
           yield* this.#expire(body.value);
         return undefined;
@@ -236,15 +234,14 @@ export class CoreState {
     }
   }
 
-  /** Approximate memory of the state. */
+  /** Approximate memory of the state, bytes. */
   get bytes(): number {
     return this.revisions.bytes + this.leases.bytes + this.auth.bytes;
   }
 
   /**
-   * Removes what belongs to the former cluster: the state becomes that of a new one. Every lease gets its
-   * whole time again: the former cluster may have acknowledged later refreshes, which are not in this
-   * state.
+   * Turns the state into that of a new cluster. Every lease gets its full time again, since the former
+   * cluster may have acknowledged later refreshes that are not in this state.
    */
   becomeNew(): void {
     this.cluster = 0n;
@@ -267,7 +264,7 @@ export class CoreState {
     this.members.change(change);
     const members = this.#memberFields();
     if (change.kind === Kind.REMOVE) {
-      // A removed member needs no space, and its content no longer counts.
+      // A removed member needs no space, and its content no longer matters.
       this.spaceAlarms.delete(change.member);
       this.corruptAlarms.delete(change.member);
       return create(MemberRemoveResponseSchema, { members });
@@ -310,8 +307,8 @@ export class CoreState {
   }
 
   /**
-   * Every server finds the same id. No id is reused, as proposers' numbers are not: otherwise the holder of
-   * an ended lease could refresh its successor.
+   * Every server finds the same id. Ids are not reused, since proposers' numbers are not: otherwise the
+   * holder of an ended lease could refresh its successor.
    */
   #freeId(number: bigint): bigint {
     let id = BigInt.asUintN(62, number) + 1n;
@@ -327,9 +324,10 @@ export class CoreState {
   }
 
   /**
-   * Each in a revision of its own, as etcd does. Leaders of earlier versions had all of them end in one.
-   * None of these revisions can be read before the last: the changes are published as a whole, and a watch
-   * that resumed from one of them, or got it as progress, would miss changes, or get them twice.
+   * Ends each lease in a revision of its own, as etcd does; leaders of earlier versions ended all in one
+   * revision. None of these revisions can be read before the last. The changes are published together: a
+   * watch that resumed from one of these revisions, or got it as progress, would miss changes or get them
+   * twice.
    */
   *#expire({ ids, apart, seen }: LeaseExpire): Steps<void> {
     let write = this.#begin();
@@ -344,8 +342,8 @@ export class CoreState {
   }
 
   /**
-   * A client may reuse an id after revoking its lease. The leader's finding about the former lease then
-   * does not apply.
+   * Returns the lease that the leader meant. A client may reuse an id after revoking its lease: what the
+   * leader found about the former lease then does not apply.
    */
   #meant(id: bigint, seen: bigint | undefined): LeaseState | undefined {
     const lease = this.leases.get(id);
@@ -354,7 +352,7 @@ export class CoreState {
       : lease;
   }
 
-  /** Deletes all keys of a lease in one revision; none if there are no keys. */
+  /** Deletes all keys of a lease in one revision; without keys there is no revision. */
   *#end(write: Write, id: bigint): Steps<void> {
     const keys = [...keysOf(this.leases.get(id)!)];
     yield* write.deleteKeys(yield* sortInSteps(keys, (a, b) => (a < b ? -1 : 1)));

@@ -1,10 +1,10 @@
 /**
- * Long work in steps, each a bounded amount of work. The driver may do other work between them, so that one
- * request does not stop a server.
+ * Long work, divided into bounded steps. The driver may do other work between steps, so that one request does
+ * not block a server.
  */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** Visits in one step: keys, versions, changes. Some dozens of microseconds. */
+/** Visits in one step: keys, versions, changes. Some tens of microseconds. */
 export const unitsPerStep = 64;
 
 /** Runs all steps at once. */
@@ -16,14 +16,14 @@ export function finish<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Counts visits, which measure the length of a turn: code that visits a key, a version or a change counts
- * it there, in steps or not.
+ * Counts visits, which measure the length of a turn. Code that visits a key, a version or a change counts it
+ * here, in steps or not.
  */
 export class Visits {
   count = 0;
 }
 
-/** Compares two items: at once, or in steps if that is much work. */
+/** Compares two items: at once, or in steps if there is much to compare. */
 export type Comparison<Item> = (one: Item, other: Item) => number | Steps<number>;
 
 /** Merge sort, stable, in steps; consumes the array. */
@@ -36,7 +36,7 @@ export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) =>
   return yield* mergeRuns(items, unitsPerStep, compare);
 }
 
-/** The same, for comparisons that may take more than a step. */
+/** The same for comparisons that may take more than one step. */
 export function* sortByLongComparison<Item>(items: Item[], compare: Comparison<Item>): Steps<Item[]> {
   return yield* mergeRuns(items, 1, compare);
 }

@@ -39,7 +39,7 @@ function putResponse({ prevKv }: PutRequest, before: Version | undefined): PutRe
     : create(PutResponseSchema);
 }
 
-/** Returns the previous version. Requires a passed check. */
+/** Returns the previous version. The request must have been checked. */
 function put(write: Write, request: PutRequest): Version | undefined {
   const key = keyOf(request.key);
   const before = write.view.getAt(key, write.revision);
@@ -64,29 +64,29 @@ function* deleteResponse(
 }
 
 /**
- * The branch taken, also in nested transactions: all comparisons see the state from before the first write.
+ * The branches to execute, also of nested transactions. All comparisons see the state from before the first
+ * write.
  */
 interface Path {
   readonly succeeded: boolean;
   readonly operations: readonly RequestOp[];
-  /** By the index of the operation. */
+  /** Nested paths, by the index of the operation. */
   readonly inner: ReadonlyMap<number, Path>;
 }
 
-/** Executes a transaction as a whole, or throws before it has changed anything. */
+/** Executes a transaction as a whole, or throws before changing anything. */
 export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
   const path = yield* choosePath(write.view, request);
   for (const operation of operationsOf(path)) {
     if (operation.case !== "requestPut") continue;
-    // Of two reasons to refuse, etcd reports this one here, and the other one for a put outside a
-    // transaction.
+    // If both refuse, etcd reports this reason in a transaction, and the other for a put on its own.
     checkKept(write, operation.value);
     checkLease(write, operation.value);
   }
   return yield* runPath(write, path);
 }
 
-/** A read-only transaction (`isReadOnly`). */
+/** Executes a read-only transaction (`isReadOnly`). */
 export function* readTxn(view: KeysView, request: TxnRequest, budget: AnswerBudget): Steps<TxnResponse> {
   const path = yield* choosePath(view, request);
   return yield* runPath({ view, budget, revision: view.current }, path);
@@ -126,8 +126,7 @@ function checkKept({ revision, view }: Write, { ignoreLease, ignoreValue, key }:
 }
 
 /**
- * Reads are checked before the first write, and after the puts: of several reasons to refuse, etcd reports
- * that one.
+ * Reads are checked before the first write, and after the puts, as etcd reports the reasons in that order.
  */
 function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
   for (const operation of operationsOf(path))
@@ -155,8 +154,8 @@ function answerOf(response: Response, revision: number): ResponseOp {
 }
 
 /**
- * Changes are separate from answers: of three servers that apply a transaction, two have no client that
- * waits.
+ * Executes one operation. Changes are separate from answers, since two of three servers that apply a
+ * transaction have no client waiting for the answer.
  *
  * @returns undefined if no client waits for the answer
  */
@@ -187,7 +186,7 @@ function* runOperation(
       const value = yield* runOperations(seen, inner!);
       return isAwaited ? { case: "responseTxn", value } : undefined;
     }
-    // `checkTxn` has refused any other.
+    // `checkTxn` has refused all others.
     default:
       throw new CoreError("keyNotFound");
   }
@@ -199,8 +198,7 @@ function writeOf(seen: Seen): Write {
 }
 
 /**
- * A missing key has version, revisions and lease 0; no comparison of its value is true, not even
- * `NOT_EQUAL`.
+ * A missing key has version, revisions and lease 0. No comparison of its value is true, not even `NOT_EQUAL`.
  */
 function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
   if (comparison.rangeEnd.length === 0) return yield* holdsFor(view.get(keyOf(comparison.key)), comparison);

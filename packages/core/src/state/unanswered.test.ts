@@ -51,7 +51,7 @@ const { txn } = fc.letrec<{ txn: Txn; operation: object }>((tie) => ({
     failure: fc.array(tie("operation"), { maxLength: 4 }),
   }),
 }));
-/** Others never stand in the log. */
+/** Other transactions are never in the log. */
 function isTaken(value: Txn): boolean {
   try {
     checkTxn(create(TxnRequestSchema, value as MessageInitShape<typeof TxnRequestSchema>));

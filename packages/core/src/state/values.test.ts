@@ -15,7 +15,7 @@ test("a value is read as it was stored, for any bytes and length", () => {
   }
 });
 
-test("values are in the order of their bytes, in whichever form they are kept", () => {
+test("values are ordered by their bytes, whichever form they are kept in", () => {
   const part = fc.uint8Array({ maxLength: 3 });
   const long = fc.constantFrom(0, 1_023, 1_024);
   const value = fc
@@ -34,7 +34,7 @@ test("values are in the order of their bytes, in whichever form they are kept", 
   );
 });
 
-test("a kept part of a large request does not retain all of it", () => {
+test("keeping a part of a large request does not retain the whole request", () => {
   const request = new Uint8Array(1_000_000);
   expect(keep(request.subarray(0, 10))).toBe("\0".repeat(10));
   const part = keep(request.subarray(0, 2_000));

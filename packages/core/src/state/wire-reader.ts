@@ -1,14 +1,14 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 
-/** 64 bits need no more. */
+/** 64 bits need at most this many bytes. */
 const varintBytesMax = 10;
 
 /**
- * Reads the parts of a message of protobuf, for snapshots only: a million keys are as many messages, and
- * the objects of `BinaryReader` for each (a view of the bytes, arrays for tags, two objects for each
- * number) take longer to collect than this takes to read.
+ * Reads the parts of a protobuf message, for snapshots only. A million keys are a million messages:
+ * collecting the objects that `BinaryReader` makes for each (a view of the bytes, arrays for tags, two
+ * objects per number) takes longer than reading with this.
  *
- * @throws Error where the bytes end too early
+ * @throws Error if the bytes end too early
  */
 export class WireReader {
   readonly #bytes: Uint8Array;
@@ -38,7 +38,7 @@ export class WireReader {
   }
 
   int64(): bigint {
-    // Of 28 bits each, as two of them would exceed an exact number.
+    // Three parts of up to 28 bits: two larger ones would exceed exact numbers.
     const parts = [0, 0, 0];
     for (let count = 0; count < varintBytesMax; count += 1) {
       const byte = this.#next();
@@ -56,7 +56,7 @@ export class WireReader {
     return this.number();
   }
 
-  /** The field after a tag, as a view. */
+  /** Returns the field after a tag, as a view. */
   bytesOf(tag: number): Uint8Array {
     const length = this.lengthOf(tag);
     return this.#bytes.subarray(this.at, this.#advance(length));

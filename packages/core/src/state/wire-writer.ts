@@ -1,7 +1,7 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import type { Value } from "./values.js";
 
-/** Output lies in arrays of this size, starting with a small one if the total is unknown. */
+/** Output is put into arrays of this size, starting with a small one if the total is unknown. */
 const slabBytesFirst = 4 * 1024;
 const slabBytesMax = 256 * 1024;
 
@@ -19,26 +19,26 @@ export function int64Length(value: bigint): number {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? varintLength(Number(value)) : value < 1n << 56n ? 8 : 9;
 }
 
-/** Encoded length of a length-delimited field with a tag of one byte. */
+/** Encoded length of a length-delimited field whose tag takes one byte. */
 export function fieldLength(length: number): number {
   return 1 + varintLength(length) + length;
 }
 
 /**
- * Writes messages of protobuf, for snapshots and long answers: each into a part of a large array, instead
- * of an array for each of its parts.
+ * Writes protobuf messages, for snapshots and long answers: each into a part of a large array, instead of an
+ * array for each message.
  */
 export class WireWriter {
   #slab: Uint8Array;
   #start = 0;
   #at = 0;
 
-  /** @param bytes expected total */
+  /** @param bytes expected total length */
   constructor(bytes = slabBytesFirst) {
     this.#slab = new Uint8Array(bytes);
   }
 
-  /** @param length of the message */
+  /** @param length of the message, bytes */
   begin(length: number): void {
     if (this.#at + length > this.#slab.length) {
       const slabBytes = Math.min(2 * this.#slab.length, slabBytesMax);
@@ -68,7 +68,7 @@ export class WireWriter {
     this.#varint(Number(left));
   }
 
-  /** Writes the head of a field; the content follows. */
+  /** Writes the head of a length-delimited field; the content follows. */
   lengthOf(field: number, length: number): void {
     this.#byte((field << 3) | WireType.LengthDelimited);
     this.#varint(length);

@@ -5,17 +5,15 @@ import type { KeysView, Revisions, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import type { Value } from "./values.js";
 
-/**
- * The view of a transaction's operations: the state before it, with the changes of preceding operations.
- */
+/** The view of a transaction's operations: the state before it, with the changes of preceding operations. */
 export interface Seen {
   readonly view: KeysView;
   readonly budget: AnswerBudget;
-  /** The newest revision they see. */
+  /** The newest revision that they see. */
   readonly revision: number;
 }
 
-/** Changes of one write transaction: all in one revision, or none and no revision. */
+/** The changes of one write transaction. They share one revision; without changes there is none. */
 export class Write implements Seen {
   readonly leases: Leases;
   readonly budget: AnswerBudget;
@@ -25,7 +23,9 @@ export class Write implements Seen {
   /** Its changes so far, in order. */
   readonly changes: Version[] = [];
 
-  /** @param before the newest revision before it, which may be an unpublished one of the same command */
+  /**
+   * @param before the newest revision before this write, which may be an unpublished one of the same command
+   */
   constructor(revisions: Revisions, leases: Leases, budget: AnswerBudget, before = revisions.current) {
     this.budget = budget;
     this.#revisions = revisions;
@@ -81,7 +81,7 @@ export class Write implements Seen {
     }
   }
 
-  /** Makes its changes readable, and those of earlier writes. */
+  /** Makes the changes of this write and of earlier ones readable. */
   commit(): void {
     this.#revisions.commit(this.revision);
   }
