@@ -56,29 +56,28 @@ describe.skipIf(isMissing)("each alert fires in its trouble and ends with it:", 
   test.concurrent("members", async () => {
     await troubleMembers(troubles, at.members);
     expect(troubles.failures).toEqual([]);
-  }, 900_000);
+  }, 1_800_000);
   test.concurrent("core", async () => {
     await troubleCore(troubles, at.core);
     expect(troubles.failures).toEqual([]);
-  }, 900_000);
+  }, 1_800_000);
   test.concurrent("stores", async () => {
     await troubleStores(troubles, at.stores);
     expect(troubles.failures).toEqual([]);
-  }, 900_000);
+  }, 1_800_000);
   test.concurrent("certificates", async () => {
     await troubleCertificates(troubles, at.certificates);
     expect(troubles.failures).toEqual([]);
-  }, 900_000);
+  }, 1_800_000);
   test.concurrent("files", async () => {
     await troubleFiles(troubles, at.files);
     expect(troubles.failures).toEqual([]);
-  }, 900_000);
+  }, 1_800_000);
 });
 
 test.skipIf(isMissing)("no alert is left out", () => {
   const alerts = [...hastenedRules(1).matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
-  // StoreSilent needs a file system that hangs; promtool has its test.
-  expect(alerts.filter((name) => !troubles.seen.has(name))).toEqual(["StoreSilent"]);
+  expect(alerts.filter((name) => !troubles.seen.has(name))).toEqual([]);
 });
 
 test("the rules differ from those that are shipped in their durations alone", () => {

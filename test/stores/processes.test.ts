@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Running, eventually, isAlive, leasehold } from "../support/built.js";
+import { FreezableFolder, canFreeze } from "../support/freezable-folder.js";
 import { Arena, expectClean, random, report } from "../e2e/arena.js";
 import { GuardedFile } from "./guarded-file.js";
 
@@ -143,27 +143,19 @@ test("leases stay exclusive while holders are killed and stopped and stores go a
   expect(history.tenures.length).toBeGreaterThan(5);
 });
 
-const isRoot = process.getuid?.() === 0;
-
-describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a file system)", () => {
-  const mount = (): string => path("b");
-  const path = (name: string): string => join(root, name);
+describe.skipIf(!canFreeze)("a store that hangs (needs root, to mount and freeze a file system)", () => {
+  let store: FreezableFolder;
 
   beforeEach(() => {
-    writeFileSync(path("image"), "");
-    truncateSync(path("image"), 16 << 20);
-    execFileSync("mkfs.ext4", ["-q", path("image")]);
-    execFileSync("mount", ["-o", "loop", path("image"), mount()]);
+    store = new FreezableFolder(join(root, "b"));
   });
 
-  afterEach(() => {
-    execFileSync("umount", ["-l", mount()]);
-  });
+  afterEach(() => store.unmount());
 
   test("costs nobody a lease: operations on it never end, those on the others do", async () => {
     addWriters(3);
     const first = await arena.holderOf("file");
-    execFileSync("fsfreeze", ["-f", mount()]);
+    store.freeze();
     try {
       await sleep(3 * leaseMs);
       expect(first.losses).toBe(0);
@@ -175,7 +167,7 @@ describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a 
       await arena.holderOf("file", 5 * leaseMs);
       arena.continue(second.pid);
     } finally {
-      execFileSync("fsfreeze", ["-u", mount()]);
+      store.thaw();
     }
     await sleep(leaseMs);
     await arena.replaceHolderOf("file");
@@ -195,7 +187,7 @@ describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a 
     ]);
     const frozen: Running[] = [first];
     await eventually("the job runs", () => first.stderr().includes("begun"));
-    execFileSync("fsfreeze", ["-f", mount()]);
+    store.freeze();
     try {
       // What the process behind has under way never ends, and its outputs are closed all the same.
       expect(await first.finished).toMatchObject({ code: 3, stdout: "done\n" });
@@ -206,7 +198,7 @@ describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a 
         expect({ words, ...(await next.finished) }).toMatchObject({ code: words[0] === "run" ? 4 : 0 });
       }
     } finally {
-      execFileSync("fsfreeze", ["-u", mount()]);
+      store.thaw();
     }
     const left = (): boolean => frozen.some(({ pid }) => isAlive(pid));
     await eventually("all have ended", () => !left());

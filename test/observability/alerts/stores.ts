@@ -1,8 +1,11 @@
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { RedisServer } from "../../stores/servers/redis.js";
 import { dist } from "../../support/built.js";
+import { FreezableFolder } from "../../support/freezable-folder.js";
+import type { Scraped } from "../support.js";
 import { repeatedly, type Troubles } from "./troubles.js";
 
 /** A program that takes one lease after another. */
@@ -22,25 +25,54 @@ const worker = (farm: readonly string[], metrics: string) => `
   }
 `;
 
-export const storePorts = 1;
+export const storePorts = 2;
 
-/** A program with leases on three servers of Redis, of which the third has all the trouble. */
-export async function troubleStores(troubles: Troubles, at: readonly string[]): Promise<void> {
+/** Programs with leases on three stores, of which the third has all the trouble. */
+export async function troubleStores(troubles: Troubles, [redis, folders]: readonly string[]): Promise<void> {
+  await Promise.all([troubleRedis(troubles, redis!), troubleFolders(troubles, folders!)]);
+}
+
+/** An operation on a file system that hangs stays pending; more of them are refused. */
+async function troubleFolders(troubles: Troubles, at: string): Promise<void> {
+  const { scraped } = troubles;
+  const [a, b, c] = ["a", "b", "c"].map((name) => join(scraped.folder, `store-${name}`));
+  for (const path of [a!, b!]) mkdirSync(path);
+  const third = new FreezableFolder(c!);
+  const labels = `store=~".*store-c"`;
+  try {
+    const farm = [`delta+file://${a},${b},${c}?ttlMax=6s`];
+    scraped.start(process.execPath, "--input-type=module", "-e", worker(farm, at));
+    await acquiresAt(scraped, at);
+    await troubles.happen({
+      alerts: { StoreSilent: labels, StoreFailing: labels },
+      made: "the file system of a directory is frozen (fsfreeze)",
+      ended: "thawed",
+      make: () => third.freeze(),
+      look: () => acquiresAt(scraped, at),
+      mend: () => third.thaw(),
+    });
+  } finally {
+    third.unmount();
+  }
+}
+
+/** Leases need a majority of the farm, which is there all the time. */
+async function acquiresAt(scraped: Scraped, at: string): Promise<void> {
+  const more = `sum(increase(leasehold_acquisitions_total{instance="${at}",outcome="acquired"}[10s])) > bool 0`;
+  expect(await scraped.settled(more, 1)).toBe(1);
+}
+
+async function troubleRedis(troubles: Troubles, at: string): Promise<void> {
   const { scraped } = troubles;
   const stores = await Promise.all([1, 2, 3].map(() => RedisServer.start({ durable: true })));
   const third = stores[2]!;
   const labels = `store=~".*:${third.port}.*"`;
   try {
-    const farm = stores.map((store) => `delta+${store.url().href}&ttlMax=6s`);
-    scraped.start(process.execPath, "--input-type=module", "-e", worker(farm, at[0]!));
-    const acquired = 'sum(leasehold_acquisitions_total{job="stores",outcome="acquired"}) > bool 2';
-    expect(await scraped.settled(acquired, 1)).toBe(1);
-    // Leases need a majority of the farm, which is there all the time.
-    const goesOn = async (): Promise<void> => {
-      const more =
-        'sum(increase(leasehold_acquisitions_total{job="stores",outcome="acquired"}[10s])) > bool 0';
-      expect(await scraped.settled(more, 1)).toBe(1);
-    };
+    // With the default of 500 ms an operation would fail before it is slow.
+    const farm = stores.map((store) => `delta+${store.url().href}&ttlMax=6s&maxStoreLatency=2s`);
+    scraped.start(process.execPath, "--input-type=module", "-e", worker(farm, at));
+    await acquiresAt(scraped, at);
+    const goesOn = () => acquiresAt(scraped, at);
 
     let end = (): Promise<void> => Promise.resolve();
     await troubles.happen({

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scraped } from "../support.js";
 
 /** For a busy machine: an alert that takes longer to fire or to end is broken. */
-const waitMs = 200_000;
+const waitMs = 400_000;
 
 export interface Trouble {
   /** The alerts that fire, with further matchers of their labels: `{ LeaseLost: 'reason="expired"' }`. */

@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -11,6 +11,7 @@ import {
   leasehold,
   mainPath,
 } from "../../../../../test/support/built.js";
+import { FreezableFolder, canFreeze } from "../../../../../test/support/freezable-folder.js";
 
 // The process behind, as the front starts it, with a front that has gone already.
 
@@ -31,9 +32,7 @@ test("a process behind ends silently if its front is killed during its start", a
   expect({ code, signal, said }).toEqual({ code: null, signal: "SIGKILL", said: "" });
 });
 
-const isRoot = process.platform === "linux" && process.getuid?.() === 0;
-
-describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and freeze one)", () => {
+describe.skipIf(!canFreeze)("on a frozen file system (needs root, to mount and freeze one)", () => {
   const commands = [["ls"], ["get", "job"], ["doctor", "--duration", "10m"]];
   const signals = ["SIGTERM", "SIGINT"] as const;
 
@@ -79,43 +78,41 @@ describe.skipIf(!isRoot)("on a frozen file system (needs root, to mount and free
   );
 });
 
-/** A file system of its own that is frozen until the test is over. */
+/** A store on a file system of its own that is frozen until the test is over. */
 class FrozenStore {
   readonly behind: number[] = [];
-  readonly #root = mkdtempSync(join(tmpdir(), "leasehold-frozen-"));
-  readonly #path = join(this.#root, "store");
-  #isFrozen = false;
+  readonly #folder: FreezableFolder;
 
   constructor() {
-    onTestFinished(() => rmSync(this.#root, { recursive: true, force: true }));
-    const image = join(this.#root, "image");
-    mkdirSync(this.#path);
-    writeFileSync(image, new Uint8Array(16 << 20));
-    execFileSync("mkfs.ext4", ["-q", image]);
-    execFileSync("mount", ["-o", "loop", image, this.#path]);
-    onTestFinished(() => void execFileSync("umount", ["-l", this.#path]));
+    const root = mkdtempSync(join(tmpdir(), "leasehold-frozen-"));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    this.#folder = new FreezableFolder(join(root, "store"));
+    onTestFinished(() => this.#folder.unmount());
     this.freeze();
-    onTestFinished(() => this.thaw());
   }
 
   freeze(): void {
-    execFileSync("fsfreeze", ["-f", this.#path]);
-    this.#isFrozen = true;
+    this.#folder.freeze();
   }
 
   thaw(): void {
-    if (this.#isFrozen) execFileSync("fsfreeze", ["-u", this.#path]);
-    this.#isFrozen = false;
+    this.#folder.thaw();
   }
 
   /** The address of leases of half a minute on it. */
   get endpoint(): string {
-    return `delta+file://${this.#path}?ttlMax=30s&maxStoreLatency=500ms`;
+    return `delta+file://${this.#folder.path}?ttlMax=30s&maxStoreLatency=500ms`;
   }
 
   /** Resolves when the process behind is in an operation that does not end. */
   async startAndHang(words: readonly string[]): Promise<{ front: Running; behind: number }> {
-    const front = leasehold([...words, "--endpoints", `delta+file://${this.#path}`, "--timeout", "10m"]);
+    const front = leasehold([
+      ...words,
+      "--endpoints",
+      `delta+file://${this.#folder.path}`,
+      "--timeout",
+      "10m",
+    ]);
     const behind = await eventually(`${words[0]} waits for the store`, () =>
       childrenOf(front.pid).find(waitsForThaw),
     );
