@@ -25,7 +25,7 @@ export const alias = [
   { find: /^leasehold\/([a-z]+)$/, replacement: `${leasehold}/entry/$1.ts` },
   { find: /^@leasehold\/(\w+)\/inner\/(.*)\.js$/, replacement: `${here("./packages")}/$1/src/$2.ts` },
   { find: /^@leasehold\/(\w+)\/command$/, replacement: `${here("./packages")}/$1/src/command/$1-command.ts` },
-  { find: /^@leasehold\/fence\/(\w+)$/, replacement: `${here("./packages")}/fence/src/$1.ts` },
+  { find: /^@leasehold\/(console|fence)\/(\w+)$/, replacement: `${here("./packages")}/$1/src/$2.ts` },
   { find: /^@leasehold\/(\w+)$/, replacement: `${here("./packages")}/$1/src/index.ts` },
 ];
 

@@ -124,7 +124,7 @@ const families = {
   },
   generate: {
     site: {
-      says: "the pages as a site, in site/dist",
+      says: "the pages as a site, in packages/docs/pages",
       before: [build, toolsOf("site")],
       run: ["npm", "exec", "--prefix", "site", "--", "vitepress", "build", "site"],
     },

@@ -133,6 +133,7 @@ const rooms = [
     (room) => `core/src/${room}`,
   ),
   ...["node", "protocol", "users", "webdav"].map((room) => `files/src/${room}`),
+  "docs/src",
   "fence/src",
   "gateway/src",
   "redlock/src",

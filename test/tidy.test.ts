@@ -224,6 +224,7 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   console: [".", "shared/cli", "shared/common", "shared/runtime"],
+  docs: ["console", "shared/cli", "shared/common", "shared/runtime"],
   gateway: [".", "shared/cli", "shared/common", "shared/runtime"],
   "sim/command": ["sim", "shared/cli", "shared/runtime", "testing"],
   "etcd/gen": [],

@@ -48,12 +48,16 @@ export function problemsOfManifest(manifest, { version, names }) {
 }
 
 /** @param files what npm has packed */
-export function problemsOfPacked({ name, bin = {} }, files) {
+export function problemsOfPacked({ name, bin = {}, files: listed = [] }, files) {
   const paths = files.map(({ path }) => path);
   const wanted = ["package.json", "README.md", "LICENSE", ...Object.values(bin)].map((path) =>
     path.replace("./", ""),
   );
-  const missing = wanted.filter((path) => !paths.includes(path)).map((path) => `${name} has no ${path}`);
+  const absent = [
+    ...wanted.filter((path) => !paths.includes(path)),
+    ...listed.filter((path) => !paths.some((each) => each === path || each.startsWith(`${path}/`))),
+  ];
+  const missing = absent.map((path) => `${name} has no ${path}`);
   const strange = paths.filter((path) =>
     /^dist\/.*\.test\.|planted|\.mistakes$|\.tsbuildinfo$|(?:^|\/)\./.test(path),
   );

@@ -162,7 +162,7 @@ export default defineConfig({
   description: "Exclusive, time-bounded ownership of a named resource in a distributed system.",
   lang: "en-GB",
   srcDir: "pages",
-  outDir: "dist",
+  outDir: "../packages/docs/pages",
   cacheDir: ".vitepress/cache",
   cleanUrls: true,
   // Otherwise each page adds a `style` element, which `withPolicy` refuses.

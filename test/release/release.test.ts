@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -25,7 +26,9 @@ const version = "9.8.7-rc.1";
 /** In the order in which they are published. */
 const names = [
   "leasehold",
-  ...["console", "core", "fence", "files", "gateway", "redlock", "sim"].map((name) => `@leasehold/${name}`),
+  ...["console", "core", "docs", "fence", "files", "gateway", "redlock", "sim"].map(
+    (name) => `@leasehold/${name}`,
+  ),
 ];
 const fileOf = (name: string, end: string) => `${name.replace("@", "").replace("/", "-")}-${version}.${end}`;
 
@@ -65,6 +68,9 @@ beforeAll(async () => {
     cpSync(join(root, path), join(copy, path), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  // Another suite builds the site.
+  mkdirSync(join(copy, "packages/docs/pages"));
+  writeFileSync(join(copy, "packages/docs/pages/index.html"), "<h1>Leasehold</h1>");
 
   const key = join(folder, "key");
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
@@ -163,6 +169,16 @@ describe("a release", () => {
     }
   });
 
+  test("is refused while a package lacks what it has to contain", async () => {
+    const pages = join(copy, "packages/docs/pages");
+    renameSync(pages, `${pages}.away`);
+    expect(await release("--dry-run")).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/@leasehold\/docs has no pages/),
+    });
+    renameSync(`${pages}.away`, pages);
+  });
+
   test("is signed: the tag's message has the sums of what is published", async () => {
     expect(await release("--publish", "--no-provenance")).toMatchObject({
       code: 1,
@@ -191,8 +207,8 @@ describe("a release", () => {
     expect([code, output.match(/^.* (?:is|was) published.*$/gm)]).toEqual([
       0,
       [
-        ...names.slice(0, 4).map((name) => `${name}@${version} was published before`),
-        ...names.slice(4).map((name) => `${name}@${version} is published`),
+        ...names.slice(0, 5).map((name) => `${name}@${version} was published before`),
+        ...names.slice(5).map((name) => `${name}@${version} is published`),
       ],
     ]);
     expect(registry.published.map(({ name }) => name)).toEqual(names);

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 /** These tests build the site, serve it as any host of files does, and read it in Debian's Chromium. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const dist = join(root, "site/dist");
+const dist = join(root, "packages/docs/pages");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html",

@@ -7,6 +7,7 @@ import { isLoopback, parseAddress } from "leasehold/runtime";
 import { withoutSecrets } from "./record/endpoints.js";
 import { HttpServer } from "./server/http.js";
 import { Observer } from "./server/observer.js";
+import { hostsOf } from "./server/web-server.js";
 
 /** How a console is served. */
 export interface ConsoleOptions {
@@ -47,14 +48,12 @@ export async function startConsole(
       "INVALID_CONFIG",
       `${options.address} can be reached from other machines: --password-file must name a file with a password`,
     );
-  const hosts = [address.host, `[${address.host}]`, ...(options.hostNames ?? [])];
-  if (isLoopback(address.host)) hosts.push("localhost", "127.0.0.1", "[::1]");
   const observer = new Observer({ leases, askGround });
   const server = new HttpServer({
     leases,
     observer,
     access: {
-      hosts: new Set(hosts.map((name) => name.toLowerCase())),
+      hosts: hostsOf(address.host, options.hostNames),
       ...(password !== undefined && { password }),
     },
     allowChanges: options.allowChanges === true,

@@ -18,6 +18,7 @@ const others = [
   "check",
   "completion",
   "cert",
+  "docs",
   "gateway",
   "health",
   "size",

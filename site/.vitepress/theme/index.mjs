@@ -1,4 +1,4 @@
-import theme from "vitepress/theme";
+import theme from "vitepress/theme-without-fonts";
 import { LeasePlayground } from "./lease-playground.mjs";
 import { TheatreScene } from "./theatre-scene.mjs";
 import "./style.css";

@@ -1,20 +1,17 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
 import type { Leases } from "leasehold";
 import { LeaseholdError, isRecord } from "leasehold/common";
-import { type Address, formatAddress, packageVersion } from "leasehold/runtime";
+import { type Address, packageVersion } from "leasehold/runtime";
 import type { ActAnswer, ActRequest, LeaseAnswer } from "../record/messages.js";
-import { type Access, type Refusal, refusal } from "./access.js";
+import type { Access } from "./access.js";
 import { LiveStream } from "./live.js";
 import type { Observer } from "./observer.js";
+import { WebServer, send } from "./web-server.js";
 
-const connectionsMax = 256;
 export const streamsMax = 64;
 const bodyBytesMax = 4_096;
-const headersMsMax = 5_000;
 const askMsMax = 3_000;
 
 const pageFolder = new URL("../page/", import.meta.url);
@@ -26,14 +23,8 @@ const pages: Readonly<Record<string, readonly [file: string, type: string]>> = {
   "/icon.svg": ["icon.svg", "image/svg+xml"],
 };
 
-const security = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cross-origin-resource-policy": "same-origin",
-  "cross-origin-opener-policy": "same-origin",
-};
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 export interface HttpParts {
   readonly leases: Leases;
@@ -47,49 +38,36 @@ export interface HttpParts {
 /** The console's page, what it reads, and what it may change. */
 export class HttpServer {
   readonly #parts: HttpParts;
-  readonly #server: Server;
+  readonly #server: WebServer;
   readonly #streams = new Set<LiveStream>();
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
-    this.#server = createServer({ headersTimeout: headersMsMax }, (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => this.#failed(response, error));
+    this.#server = new WebServer({
+      what: "the console",
+      access: parts.access,
+      policy,
+      answer: (request, response, url) => this.#answer(request, response, url),
+      failed,
     });
-    this.#server.maxConnections = connectionsMax;
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
-  async listen({ host, port }: Address): Promise<string> {
-    this.#server.listen(port, host);
-    try {
-      await once(this.#server, "listening");
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new LeaseholdError("INVALID_CONFIG", `the console cannot be served at ${host}:${port}: ${why}`, {
-        cause,
-      });
-    }
-    const { port: taken } = this.#server.address() as AddressInfo;
-    return formatAddress(host, taken);
+  listen(address: Address): Promise<string> {
+    return this.#server.listen(address);
   }
 
   async close(): Promise<void> {
     for (const stream of this.#streams) stream.close();
-    this.#server.close();
-    this.#server.closeAllConnections();
-    if (this.#server.listening) await once(this.#server, "close");
+    await this.#server.close();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    for (const [name, value] of Object.entries(security)) response.setHeader(name, value);
-    const target = request.url ?? "/";
-    if (!URL.canParse(target, "http://console"))
-      return send(response, { status: 400, text: "no such path\n" });
-    const { pathname, searchParams } = new URL(target, "http://console");
-    const isChange = request.method === "POST";
-    const refused = refusal(request.headers, this.#parts.access, isChange);
-    if (refused !== undefined) return send(response, refused);
-    if (isChange && pathname === "/api/act") return this.#act(request, response);
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { pathname, searchParams }: URL,
+  ): Promise<void> {
+    if (request.method === "POST" && pathname === "/api/act") return this.#act(request, response);
     if (request.method !== "GET" && request.method !== "HEAD")
       return send(response, { status: 405, text: "only GET and HEAD\n" });
     const page = pages[pathname];
@@ -161,17 +139,17 @@ export class HttpServer {
     );
     sendJson(response, { isDone: result.done } satisfies ActAnswer);
   }
+}
 
-  #failed(response: ServerResponse, error: unknown): void {
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    const text = error instanceof Error ? error.message : String(error);
-    const code = error instanceof LeaseholdError ? error.code : "INTERNAL";
-    const status = code === "NO_QUORUM" ? 503 : code === "INTERNAL" ? 500 : 400;
-    sendJson(response, { code, text }, status);
+function failed(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
   }
+  const text = error instanceof Error ? error.message : String(error);
+  const code = error instanceof LeaseholdError ? error.code : "INTERNAL";
+  const status = code === "NO_QUORUM" ? 503 : code === "INTERNAL" ? 500 : 400;
+  sendJson(response, { code, text }, status);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -209,15 +187,6 @@ function sendPage(response: ServerResponse, [file, type]: readonly [file: string
   const content = readFileSync(fileURLToPath(new URL(file, pageFolder)));
   response.writeHead(200, { "content-type": type, "cache-control": "no-cache" });
   response.end(content);
-}
-
-function send(response: ServerResponse, { status, text, headers = {} }: Refusal): void {
-  response.writeHead(status, {
-    "content-type": "text/plain; charset=utf-8",
-    "cache-control": "no-store",
-    ...headers,
-  });
-  response.end(text);
 }
 
 function sendJson(response: ServerResponse, value: object, status = 200): void {

@@ -32,6 +32,11 @@ export const packageCommands = [
     description: "serve leases over HTTP and JSON, for programs in every language",
   },
   {
+    name: "docs",
+    from: "@leasehold/docs",
+    description: "serve this documentation to browsers of this machine",
+  },
+  {
     name: "sim",
     from: "@leasehold/sim",
     description:

@@ -32,6 +32,7 @@ const listening: ReadonlySet<string> = new Set([
   "files up",
   "console",
   "gateway",
+  "docs",
 ]);
 
 const parseCount = wholeNumber(1, COUNT_MAX);

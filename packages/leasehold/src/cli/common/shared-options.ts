@@ -31,6 +31,7 @@ const uselessFor: Readonly<Record<string, Useless>> = {
     why: "it asks no running member, and works on files",
   },
   completion: { names: all },
+  docs: { names: all, why: "it serves pages only" },
   health: { names: [...asked, "config", "output", "json"], why: "it asks one server's port of health" },
   console: { names: ["output", "json"], why: "it serves a page" },
   gateway: { names: ["output", "json"], why: "it serves programs" },
