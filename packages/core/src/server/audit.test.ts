@@ -12,7 +12,7 @@ interface Line {
   readonly fields: object;
 }
 
-/** Runs one call that is over through the trail. */
+/** Passes one finished call to the trail. */
 async function lineOf(
   method: string,
   request: unknown,
@@ -35,7 +35,7 @@ async function lineOf(
   return lines;
 }
 
-test("a changed user is logged with who did it, and without the password", async () => {
+test("a change of a user is logged with its author, and without the password", async () => {
   const request = create(AuthUserAddRequestSchema, { name: "ann", password: "secret" });
   const lines = await lineOf("UserAdd", request);
   expect(lines).toMatchObject([
@@ -44,7 +44,7 @@ test("a changed user is logged with who did it, and without the password", async
   expect(JSON.stringify(lines)).not.toContain("secret");
 });
 
-test("a removed server is logged by its name, and nobody's change as anonymous", async () => {
+test("a removed server is logged by name, and an unauthenticated change as anonymous", async () => {
   const request = create(MemberRemoveRequestSchema, { ID: 7n });
   expect(await lineOf("MemberRemove", request, 0, undefined, "")).toMatchObject([
     { id: "members-changed", fields: { subject: "s7", by: "anonymous" } },
@@ -74,7 +74,7 @@ const put = (value: Uint8Array, ignoreLease = true) =>
     ],
   });
 
-test("a transaction that breaks a lease is logged when it has succeeded, and others are not", async () => {
+test("a transaction that breaks a lease is logged if it succeeded, and others are not", async () => {
   const breaks = put(record({ by: "op.1", broken: true }));
   const [done, failed] = [true, false].map((succeeded) => create(TxnResponseSchema, { succeeded }));
   expect(await lineOf("Txn", breaks, 0, done, "ann")).toMatchObject([
@@ -86,7 +86,7 @@ test("a transaction that breaks a lease is logged when it has succeeded, and oth
   expect(await lineOf("Txn", put(Buffer.from('{"broken":true')), 0, done)).toEqual([]);
 });
 
-test("a change whose client has gone is logged with an unknown outcome: it may happen all the same", async () => {
+test("a change whose client is gone is logged with an unknown outcome: it may still happen", async () => {
   const request = create(AuthUserAddRequestSchema, { name: "ann", password: "secret" });
   for (const code of [1, 4, 14])
     expect(await lineOf("UserAdd", request, code)).toMatchObject([

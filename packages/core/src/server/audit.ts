@@ -10,7 +10,9 @@ export type AuditedCall = Pick<UnaryCall, "code" | "metadata" | "peer" | "reques
 
 /** gRPC's codes of refusals. */
 const [invalidArgument, permissionDenied, unauthenticated] = [3, 7, 16];
-/** Codes of calls whose client has gone, or was told that nobody knows: the change may happen all the same. */
+/**
+ * Codes of calls whose client is gone, or was told that the outcome is unknown: the change may still happen.
+ */
 const uncertain: ReadonlySet<number> = new Set([1, 4, 14]);
 
 const usersChanged = new Set([
@@ -28,17 +30,17 @@ const usersChanged = new Set([
 ]);
 const membersChanged = new Set(["MemberAdd", "MemberRemove", "MemberUpdate", "MemberPromote"]);
 
-/** A part of a holder's record whose lease was broken, as JSON. */
+/** The mark of a broken lease in its holder's record, as JSON. */
 const brokenMark = '"broken":true';
-/** A record is far shorter; larger values are not looked at. */
+/** Records are far shorter; larger values are not searched. */
 const recordBytesMax = 8 * 1024;
 
-/** Writes who has changed users, members and leaders, broken leases, or was refused. */
+/** Records who changed users, members or leaders, who broke leases, and who was refused. */
 export class AuditTrail {
   readonly #reports: Pick<Reports, "limited" | "log" | "nameOf">;
   readonly #userOf: (call: AuditedCall) => string | Promise<string>;
 
-  /** @param userOf the authenticated user of a call; empty: nobody */
+  /** @param userOf returns the authenticated user of a call; empty: nobody */
   constructor(
     reports: Pick<Reports, "limited" | "log" | "nameOf">,
     userOf: (call: AuditedCall) => string | Promise<string>,
@@ -47,7 +49,7 @@ export class AuditTrail {
     this.#userOf = userOf;
   }
 
-  /** A call of etcd's API is over. */
+  /** A call of etcd's API has finished. */
   over(method: string, call: AuditedCall, response: unknown): void {
     if (call.code === 0) {
       if (isDone(method, call.request, response)) void this.#done(method, call, "done");
@@ -61,7 +63,7 @@ export class AuditTrail {
     const subject = this.#subjectOf(method, call.request);
     const who = { by, address, outcome };
     const end = outcome === "done" ? "" : "; the call ended before its outcome was known";
-    // Anybody can break off calls.
+    // Limited, as anybody can abort calls.
     const log: Pick<Reports, "log">["log"] = (id, text, fields) => {
       if (outcome === "done") this.#reports.log(id, text, fields);
       else this.#reports.limited(id, `${hostOf(address)} ${by} ${method}`, `${text}${end}`, fields);
@@ -108,7 +110,7 @@ export class AuditTrail {
     }
   }
 
-  /** Never a password: the names that a request has, and nothing else of it. */
+  /** Returns the names in a request, and nothing else: it may have a password. */
   #subjectOf(method: string, request: unknown): string {
     if (!isRecord(request)) return "";
     if (method === "MemberAdd") return (request as unknown as MemberAddRequest).peerURLs.join(",");
@@ -143,11 +145,13 @@ function isRefusal(method: string, code: number): boolean {
 interface Broken {
   readonly resource: string;
   readonly holder: string;
-  /** The participant's own name for itself. */
+  /** The participant's name, chosen by itself. */
   readonly name: string;
 }
 
-/** The leases that a transaction breaks: Leasehold's clients put the request into the holder's record. */
+/**
+ * Returns the leases that a transaction breaks: Leasehold's clients put the request into the holder's record.
+ */
 function brokenIn(request: unknown): Broken[] {
   if (!isRecord(request) || !Array.isArray(request["success"])) return [];
   return (request as unknown as TxnRequest).success.flatMap(({ request: { case: kind, value } }) => {

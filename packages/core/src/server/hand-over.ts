@@ -1,10 +1,10 @@
 import type { CoreHost } from "../host/host.js";
 
-/** Upper bound of a leadership transfer before a server stops. */
+/** Upper bound of a leadership transfer before a server stops, ms. */
 const transferMsMax = 1_000;
 const transferLookMs = 10;
 
-/** Transfers leadership to the follower with the longest log, which saves an election timeout. */
+/** Transfers leadership to the follower with the longest log, which saves waiting for an election timeout. */
 export async function handOver(host: CoreHost): Promise<void> {
   const { role, followers, membership } = host.status();
   if (role !== "leader") return;

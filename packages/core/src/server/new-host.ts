@@ -9,7 +9,10 @@ import type { DataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
 import { type DiskTimes, nodePorts } from "./node-ports.js";
 
-/** Answers being made and answers being sent share memory: each may take this part of the quota. */
+/**
+ * Divisor of the quota: one answer may take this part of it, as answers being made and being sent share
+ * memory.
+ */
 const answersPerQuota = 4;
 
 /** The host's reports and sends. */
@@ -25,7 +28,7 @@ export function answerBytesMaxOf({ quotaBytes }: CoreConfig): number {
   return Math.min(defaultLimits.answerBytesMax, quotaBytes / answersPerQuota);
 }
 
-/** This server's replica, with the content of its data directory. */
+/** Makes this server's replica from the content of its data directory. */
 export function newHost(
   config: CoreConfig,
   { journal, record, recovered, snapshots, state }: DataDirectory,

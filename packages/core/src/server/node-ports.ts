@@ -12,9 +12,9 @@ export interface DiskTimes {
 }
 
 /**
- * A host's ports on Node: clock, timers, event loop, and the disk.
+ * Returns a host's ports on Node: clock, timers, event loop, and the disk.
  *
- * @param took called with the duration of each write of the log, and of each snapshot that was written
+ * @param took called with the durations of writes to the log and of snapshots
  */
 export function nodePorts(disk: Disk, took: DiskTimes): Omit<HostPorts, "send"> {
   return {

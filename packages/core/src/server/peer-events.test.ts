@@ -3,7 +3,7 @@ import { Counters } from "./metrics/counters.js";
 import { PeerEvents } from "./peer-events.js";
 import { Reports } from "./reports.js";
 
-test("failed handshakes are limited for each address: one stranger hides no other", () => {
+test("reports of failed handshakes are limited per address: one stranger hides no other", () => {
   const lines: string[] = [];
   const write = (text: string): void => void lines.push(text);
   const logger = { debug: write, info: write, warn: write, error: write };

@@ -10,22 +10,23 @@ import type { DiskIndex } from "./disk/disk-index.js";
 import { isUsualAtStart, type PeersHandler } from "./peers/peers.js";
 import type { Reports } from "./reports.js";
 
-/** As etcd: time between learning of its own removal and the server's end. */
+/** Time between learning of its own removal and the server's end, ms. As in etcd. */
 const leaveMs = 1_000;
 
 /**
- * Servers start one after the other: for this long a missing member, or one unknown to another, is normal.
+ * Servers start one after the other: for this long, ms, a missing member, or one that another doesn't know,
+ * is normal.
  */
 const startingMs = 5_000;
 
-/** Of a member's own server. */
+/** Facts about this server. */
 export interface Own {
   readonly id: bigint;
-  /** Its data directory. */
+  /** Path of its data directory. */
   readonly path: string;
 }
 
-/** Takes what the other servers send to the host, and follows changes of the membership. */
+/** Passes input from the other servers to the host, and follows membership changes. */
 export class PeerEvents implements PeersHandler {
   readonly #own: Own;
   readonly #host: CoreHost;
@@ -96,7 +97,7 @@ export class PeerEvents implements PeersHandler {
     return this.#agreedDisk(member, disk) ?? (await this.#disks.learn(member, disk));
   }
 
-  /** This server was removed. By `leaveMs` it has answered the caller and notified the others. */
+  /** This server was removed. Within `leaveMs` it answers the caller and notifies the others. */
   removed(): void {
     if (this.#leaving !== undefined) return;
     const { id, path } = this.#own;
@@ -112,7 +113,7 @@ export class PeerEvents implements PeersHandler {
 
   refused(address: string, text: string): void {
     const fields = { call: "peer", subject: "", address };
-    // One address must not hide the refusals of others.
+    // Limited per address, so that one address does not hide the refusals of others.
     this.#reports.limited("credential-refused", `${address} peer`, `${address} was refused: ${text}`, fields);
   }
 
@@ -130,14 +131,14 @@ export class PeerEvents implements PeersHandler {
     clearTimeout(this.#leaving);
   }
 
-  /** A server of an earlier version must not start with this directory from now on. */
+  /** Servers of earlier versions must not start with this directory from now on. */
   #raise(version: number): void {
     if (version <= this.#disks.version) return;
     this.#reports.log("version-raised", `the cluster speaks version ${version} from now on`, { version });
     this.#disks.raise(version).catch((error: unknown) => this.#fail(error));
   }
 
-  /** The log's word on a member's disk counts more than what this server has seen by itself. */
+  /** The log's record of a member's disk takes precedence over what this server has seen itself. */
   #agreedDisk(member: bigint, disk: bigint): boolean | undefined {
     const agreed = this.#members().find(({ id }) => id === member)?.disk ?? 0n;
     return agreed === 0n ? undefined : agreed === disk;

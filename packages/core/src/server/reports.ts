@@ -10,7 +10,7 @@ export class Reports {
   readonly #events: EventLog<LogEvents>;
   readonly #counters: Counters;
   readonly #members: () => readonly CoreMember[];
-  /** As last reported; 0 for none. */
+  /** The leader last reported; 0 for none. */
   #leader = 0n;
   #isClosing = false;
 
@@ -24,7 +24,10 @@ export class Reports {
     this.#events.log(id, text, fields);
   }
 
-  /** Once in a while for each cause. While the server closes, failures are expected. */
+  /**
+   * Logs at most once in a while for each cause. While the server closes, failures are expected and not
+   * logged.
+   */
   limited<Id extends keyof LogEvents>(
     id: Id,
     cause: string,

@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 describe("a server of the core", () => {
-  test("acknowledged writes survive a restart, snapshots and log together", async () => {
+  test("acknowledged writes survive a restart, with snapshots and log", async () => {
     await Promise.all(Array.from({ length: 230 }, (_, number) => client.put(`k${number}`, `${number}`)));
     client.close();
     await server.close();
@@ -69,7 +69,7 @@ describe("a server of the core", () => {
     for (let number = 0; number < 230; number += 23) expect(await client.get(`k${number}`)).toBe(`${number}`);
   });
 
-  test("requests that come together share one write to the disk", async () => {
+  test("concurrent requests share one write to the disk", async () => {
     const probe = await open(join(folder, "probe"), "w");
     const writes = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, "write");
     await probe.close();
@@ -105,7 +105,7 @@ describe("a server of the core", () => {
     await created;
     stream.pause();
     const value = "x".repeat(20_000);
-    // One at a time: each is a response of its own, and more than may wait for a client.
+    // One at a time, so that each is a separate response; more than may wait for a client.
     for (let number = 0; number < 320; number += 1) await client.put(`w${number}`, value);
     stream.on("data", ({ events }: WatchResponse) => {
       for (const { kv } of events) revisions.push(Number(kv!.modRevision));
@@ -131,7 +131,10 @@ describe("a server of the core", () => {
   });
 });
 
-/** Says to the server what another one would; `refusal` is empty if it was let in, and has sent the messages. */
+/**
+ * Sends messages to the server as another server would. Returns the refusal; empty if it was accepted and has
+ * sent the messages.
+ */
 async function callAs(from: bigint, messages: readonly PeerMessage[]): Promise<string> {
   const socket = connect(peerPort, "127.0.0.1").on("error", () => undefined);
   try {

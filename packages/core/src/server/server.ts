@@ -27,13 +27,16 @@ import { certificatesOf } from "./wire/tls/certificate-files.js";
 /** How often a server checks that its data directory is still its own. */
 const lockCheckMs = 5_000;
 
-/** A peer that is silent for less keeps its connections, and what is in flight on them. */
+/** A peer that is silent for a shorter time keeps its connections, and the messages in flight on them. */
 const silenceMsMin = 5_000;
 
-/** Of quota and requests in flight, which may exceed it. Servers may differ in their quotas while these change. */
+/**
+ * Multiple of the quota. Requests in flight may exceed the quota, and quotas may differ between servers while
+ * they are changed.
+ */
 const snapshotsPerQuota = 2;
 
-/** A server of the core: what serves clients, the replica behind it, and the other servers. */
+/** A server of the core: the client side, the replica, and the peers. */
 export class Server implements RunningCore {
   readonly name: string;
   readonly id: bigint;
@@ -41,7 +44,7 @@ export class Server implements RunningCore {
   readonly clientUrls: readonly string[];
   readonly failed: Promise<never>;
   readonly #config: CoreConfig;
-  /** The rest of the data directory's content is left out: as it changes, the first version would stay in memory. */
+  /** Without the rest of the data directory's content, whose first version would otherwise stay in memory. */
   readonly #directory: Pick<DataDirectory, "journal" | "lock" | "path">;
   readonly #host: CoreHost;
   readonly #copies: Copies;
@@ -66,7 +69,7 @@ export class Server implements RunningCore {
     this.#config = config;
     this.#directory = { journal, lock, path };
     this.failed = new Promise((_, reject) => (this.#fail = reject));
-    // A program that does not await it must not end by an unhandled rejection.
+    // For programs that do not await it: otherwise the rejection would end them.
     this.failed.catch(() => undefined);
     const fail = (error: unknown) => this.#fail(error);
     const electionMs = electionTicks * heartbeatMs;
@@ -151,7 +154,10 @@ export class Server implements RunningCore {
   }
 }
 
-/** Until the log says more: a member that moved before the last snapshot is not looked for at its first address. */
+/**
+ * The roll until the log says more. A member that moved before the last snapshot is not dialed at its first
+ * address.
+ */
 function rollOf({ members: { all, removed }, version }: CoreState, founding: readonly CoreMember[]): Roll {
   return { members: all.length > 0 ? all : founding, removed: new Set(removed), version };
 }

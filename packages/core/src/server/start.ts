@@ -12,7 +12,7 @@ import { checkCertificate } from "./wire/tls/check-certificate.js";
 import { isOpenToClients, readTls, revokedNow } from "./wire/tls/tls.js";
 
 /**
- * Starts a server of the core: resolves when it listens, with or without a leader.
+ * Starts a server of the core. Resolves when it listens, with or without a leader.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
  */
@@ -34,7 +34,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
   return core;
 }
 
-/** Allowed settings that an operator should know of. */
+/** Warns of settings that are allowed, but that an operator should know about. */
 function warnAtStart(config: CoreConfig, tornBytes: number, logger: Logger): void {
   const events = eventLog(logger);
   if (tornBytes > 0)

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 const local = new WeakMap<Socket, string>();
 let count = 0;
 
-/** A key for the origin of a connection: connections over Unix sockets are numbered. */
+/** Returns a key for the origin of a connection. Connections over Unix sockets are numbered. */
 export function addressOf(socket: Socket): string {
   const { remoteAddress, remotePort } = socket;
   if (remoteAddress !== undefined) return `${remoteAddress}:${remotePort ?? 0}`;
@@ -12,7 +12,7 @@ export function addressOf(socket: Socket): string {
   return found;
 }
 
-/** Without the port: many connections from one host are one client. */
+/** Returns the address without the port: many connections from one host are one client. */
 export function hostOf(address: string): string {
   return address.replace(/:\d+$/, "");
 }

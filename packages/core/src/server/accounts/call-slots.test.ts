@@ -3,7 +3,7 @@ import { CallSlots } from "./call-slots.js";
 
 const stays = () => new AbortController().signal;
 
-test("a waiter gets the next free slot in turn; one that gives up holds none", async () => {
+test("waiters get free slots in order; one that gives up holds none", async () => {
   const slots = new CallSlots(2);
   const [first, second] = [await slots.take("one", stays()), await slots.take("one", stays())];
   const got: string[] = [];
@@ -30,7 +30,7 @@ test("a waiter gets the next free slot in turn; one that gives up holds none", a
   expect(got).toEqual(["a", "b", "c"]);
   b!();
   c!();
-  // Both are free again, and no more.
+  // Both slots are free again, and there are no others.
   await Promise.all([slots.take("one", stays()), slots.take("one", stays())]);
   const third = slots.take("one", leaving.signal).catch(() => "refused");
   expect(await third).toBe("refused");

@@ -1,7 +1,7 @@
 import { Room } from "leasehold/common";
 import { tooManyRequests } from "../../state/errors.js";
 
-/** Each waiting call holds a connection, of whose request only the head has been read. */
+/** Each waiting call holds a connection, but only the head of its request has been read. */
 const waitingMax = 1_024;
 
 /** Bounds concurrent calls; others queue in order of arrival. */
@@ -17,7 +17,7 @@ export class CallSlots {
   /**
    * Resolves to a function that frees the slot; call it once.
    *
-   * @param client shares the queue with the others
+   * @param client gets a share of the queue
    * @param gone removes the call from the queue, and rejects with its reason
    * @throws CoreError `tooManyRequests`, by rejection: too many wait
    */

@@ -3,7 +3,7 @@ import { connectionsMax } from "./connections-max.js";
 
 const gibibyte = 1024 ** 3;
 
-test("connections leave files for the rest, and three quarters of the memory", () => {
+test("connections leave files for other uses, and three quarters of the memory", () => {
   expect(connectionsMax(1_024, 16 * gibibyte)).toBe(768);
   expect(connectionsMax(1_000_000, gibibyte)).toBe(2_048);
   expect(connectionsMax(Number.POSITIVE_INFINITY, gibibyte)).toBe(2_048);

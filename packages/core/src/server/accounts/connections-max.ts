@@ -1,16 +1,19 @@
 import { invalidConfig } from "leasehold/common";
 import { totalmem } from "node:os";
 
-/** Files reserved for the log, snapshots, other servers and metrics. etcd reserves 150. */
+/** Open files reserved for the log, snapshots, other servers and metrics. etcd reserves 150. */
 const filesReserved = 256;
 
 /** Fewer connections would be useless. */
 const connectionsMin = 64;
 
-/** An idle connection takes 12 KiB of this process, over TLS 54 KiB (measured), and kernel buffers. */
+/**
+ * Memory per connection. An idle one takes 12 KiB of this process, or 54 KiB over TLS (measured), and kernel
+ * buffers.
+ */
 const bytesEach = 128 * 1024;
 
-/** Connections take at most this part of the memory available to this process. */
+/** The divisor of the available memory: connections take at most a quarter. */
 const partOfMemory = 4;
 
 /**
@@ -27,7 +30,7 @@ export function connectionsMax(filesMax = openFilesMax(), memoryBytes = memoryMa
   return Math.max(connectionsMin, Math.min(byFiles, Math.floor(memoryBytes / partOfMemory / bytesEach)));
 }
 
-/** Node has raised it to the system's hard limit. */
+/** Node has raised the limit to the system's hard limit. */
 export function openFilesMax(): number {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const soft = report.userLimits?.open_files?.soft;
@@ -35,7 +38,7 @@ export function openFilesMax(): number {
 }
 
 function memoryMax(): number {
-  // Without a bound it is 0, or more than any machine has.
+  // Without a limit this is 0, or more than any machine has.
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }

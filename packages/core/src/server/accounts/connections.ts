@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Room } from "leasehold/common";
 
-/** The connections of one or more ports, in fair shares by address. */
+/** The connections to one or more ports, in fair shares by address. */
 export class Connections {
   readonly max: number;
   readonly #room: Room;
@@ -24,12 +24,12 @@ export class Connections {
     return this.#room.used;
   }
 
-  /** Count since the server began. */
+  /** Number of refusals since the server began. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** False: there is no room, or no share left for its address. */
+  /** Returns false if there is no room, or no share left for the address. */
   admit(socket: Socket): boolean {
     const from = socket.remoteAddress ?? "";
     if (!this.#room.tryTake(from, 1)) {

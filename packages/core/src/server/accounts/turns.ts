@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "../../state/steps.js";
 
 /**
- * Longest time that one piece of work may keep the event loop, ms. Several run concurrently, and then
- * others have their turn: heartbeats are sent and answered in time under any load.
+ * Longest time that one piece of work may block the event loop, ms. Several pieces may run concurrently, and
+ * others then get their turns, so heartbeats are sent and answered in time under any load.
  */
 export const turnMs = 4;
 
@@ -15,14 +15,14 @@ export class Turns {
     return performance.now() >= this.#endMs;
   }
 
-  /** Resolves when everything that waits for the event loop has run. */
+  /** Resolves when everything else waiting for the event loop has run. */
   async next(): Promise<void> {
     await nextTurn();
     this.#endMs = performance.now() + turnMs;
   }
 }
 
-/** @throws the signal's reason */
+/** Iterates in turns. @throws the signal's reason */
 export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal): AsyncGenerator<Item> {
   const turns = new Turns();
   for (const item of items) {
@@ -36,7 +36,8 @@ export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal
 const batchBytes = 256 * 1024;
 
 /**
- * The same, several at a time: awaiting each of a million small pieces takes longer than making it.
+ * Iterates in turns, several items at a time: awaiting each of a million small pieces takes longer than
+ * making it.
  *
  * @throws the signal's reason
  */

@@ -13,7 +13,7 @@ import type { ClusterFacts } from "./calls/header.js";
 import { Counters } from "../metrics/counters.js";
 import { ClientApi } from "./api.js";
 
-/** The port for clients, with real TLS, and nothing behind it. */
+/** The client port with real TLS, and no core behind it. */
 const server = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth"];
 let folder: string;
 let edge: ClientApi;
@@ -67,13 +67,16 @@ const listening = (clientCertAuth: boolean) => {
   return edge.listen([{ host: "127.0.0.1", port, isTls: true }], [], tls);
 };
 
-/** The certificate that a client with this one is shown; undefined if it is refused. */
+/**
+ * Returns the certificate that the server shows to a client with this certificate; undefined if it refuses
+ * the client.
+ */
 function shown(own?: { cert: unknown; key: unknown }): Promise<string | undefined> {
   const files = own && { cert: readFileSync(String(own.cert)), key: readFileSync(String(own.key)) };
   const options = { host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"], ...files };
   return new Promise((resolve) => {
     const socket = connect(options);
-    // The settings of HTTP/2: who is sent away does not come to see them.
+    // The HTTP/2 settings: a refused client never gets them.
     socket.once("data", () => {
       resolve(socket.getPeerCertificate().serialNumber);
       socket.destroy();
@@ -82,7 +85,7 @@ function shown(own?: { cert: unknown; key: unknown }): Promise<string | undefine
   });
 }
 
-test("a renewed certificate is shown to later clients, and a half-written one is not", async () => {
+test("later clients are shown a renewed certificate, but not a half-written one", async () => {
   const [authority] = authorities;
   const [first, second] = [authority!.issue(server), authority!.issue(server)];
   take(first);
@@ -97,7 +100,7 @@ test("a renewed certificate is shown to later clients, and a half-written one is
   expect([undefined, before]).not.toContain(await shown());
 });
 
-test("a changed authority decides from then on which clients are admitted", async () => {
+test("a changed authority decides which later clients are admitted", async () => {
   const [of1, of2] = authorities.map((authority) => authority.issue(["extendedKeyUsage = clientAuth"]));
   const [now, next] = authorities.map((authority) => authority.issue(server));
   take(now!);

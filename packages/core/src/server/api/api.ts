@@ -38,39 +38,42 @@ import { Streams } from "./calls/streams.js";
 import { asking } from "./calls/ask.js";
 import { watchHandler } from "./watch.js";
 
-/** As etcd: a request that the core refuses as too large must arrive, to be refused with etcd's message. */
+/**
+ * As in etcd: a request that the core refuses as too large must still arrive, to be refused with etcd's
+ * message.
+ */
 const messageOverheadBytes = 512 * 1024;
 
-/** Memory of calls, and of requests that no handler has taken. */
+/** Memory of calls, and of requests not taken by a handler yet. */
 const requestsBytesMax = 256 * 1024 * 1024;
 
-/** Draining time when the server stops. */
+/** Draining time when the server stops, ms. */
 const closeMs = 1_000;
 
 /** Authentication of calls. */
 export interface Admission {
-  /** If tokens are signed; otherwise servers keep them. */
+  /** Set if tokens are signed; otherwise servers keep tokens. */
   readonly signed?: SignedTokens | undefined;
-  /** Whether the common names of clients' certificates are users. */
+  /** Whether the common name of a client's certificate is its user. */
   readonly byCertificate: boolean;
 }
 
-/** Services and settings beside etcd's services. */
+/** Services and settings in addition to etcd's services. */
 export interface Beside {
   /** Leasehold's own services. */
   readonly own: (auth: AuthHandlers) => readonly [DescService, UnaryHandlers][];
   readonly counters: Counters;
   readonly requestBytesMax: number;
-  /** Per connection, including answered streams whose output is unread: clients queue the rest. */
+  /** Bound per connection, including answered streams with unread output. Clients queue further calls. */
   readonly maxConcurrentStreams: number;
   /**
-   * Handlers of HTTP/1.1 connections, for clients and for the metrics port; they share gRPC's room for
-   * requests.
+   * Handlers of HTTP/1.1 connections, for clients and for the metrics port. They share the room for requests
+   * with gRPC.
    */
   http(local: LocalClient, room: Room<CodedError>): Readonly<Record<"clients" | "metrics", Http1>>;
-  /** @param userOf the authenticated user of a call; empty: nobody */
+  /** @param userOf returns the authenticated user of a call; empty: nobody */
   readonly audit: (userOf: (call: Pick<UnaryCall, "metadata" | "peer">) => string | Promise<string>) => Audit;
-  /** Logs, for operators, that a TLS file is unusable at present. */
+  /** Logs that a TLS file is unusable at present. */
   readonly unusable: (text: string) => void;
   /** Connections of clients, and of the metrics port. */
   readonly connections: Readonly<Record<"clients" | "metrics", Connections>>;
@@ -94,7 +97,7 @@ export class ClientApi {
   readonly #local: LocalClient;
   readonly #http: readonly Http1[];
 
-  /** @param answerBytesMax of one answer */
+  /** @param answerBytesMax bound of one answer */
   constructor(
     host: CoreHost,
     facts: ClusterFacts,

@@ -21,11 +21,11 @@ import { clientOf, deadlineOf } from "./calls/calls.js";
 import type { CredentialsReader } from "./calls/credentials.js";
 import type { UnaryHandlers } from "./calls/header.js";
 
-/** Retries when users, roles or permissions change during the check of a password. */
+/** Number of attempts when users, roles or permissions change while a password is checked. */
 const triesMax = 8;
 const tokenBytes = 18;
 
-/** Requests that are commands as they are. */
+/** Requests that become commands unchanged. */
 const commands = {
   AuthEnable: "authEnable",
   AuthDisable: "authDisable",
@@ -46,7 +46,7 @@ const reads = {
   RoleList: "roleList",
 } as const satisfies Record<string, ClientRequest["kind"]>;
 
-/** etcd's Auth service. Passwords go no further than this: the log has only their hashes. */
+/** etcd's Auth service. Passwords end here: the log has only their hashes. */
 export class AuthHandlers {
   readonly #host: CoreHost;
   readonly #reader: CredentialsReader;
@@ -99,7 +99,7 @@ export class AuthHandlers {
     return { ...handlers, ...(Object.fromEntries(guarded) as UnaryHandlers) };
   }
 
-  /** Rejects with CoreError. */
+  /** Makes a request for a call; rejects with CoreError. */
   async ask(call: UnaryCall, request: ClientRequest): Promise<ClientResponse> {
     return this.#askFor(call, request, await this.#reader.of(call));
   }
@@ -141,12 +141,12 @@ export class AuthHandlers {
     return this.#change(call, { case: "userChangePassword", value: { name, secret } });
   }
 
-  /** The token is issued only if the verified password is still the user's (etcd does the same). */
+  /** The token is issued only if the verified password is still the user's, as in etcd. */
   async #authenticate(call: UnaryCall, { name, password }: AuthenticateRequest): Promise<ClientResponse> {
     for (let tries = 1; ; tries += 1) {
       const asked = { kind: "secret", request: { name } } as const;
       const { isKnown, revision, secret } = (await this.#askFor(call, asked, undefined)) as UserSecret;
-      // The time of an answer does not reveal which users exist.
+      // The time until the answer does not reveal which users exist.
       const isRight = await this.#passwords.isRight(password, secret, clientOf(call));
       if (!isKnown || !isRight) throw new CoreError("authFailed");
       const token = this.#signed === undefined ? randomBytes(tokenBytes).toString("base64url") : "";
@@ -167,7 +167,7 @@ export class AuthHandlers {
 /** A handler that sends the promise's answer, or its error. */
 export function answering(answer: (call: UnaryCall) => Promise<unknown>): UnaryHandler {
   const settle = async (call: UnaryCall, callback: Answer) => {
-    // Refused while it was decoded (`readRequest` in `methods.ts`).
+    // Refused while decoding (`readRequest` in `methods.ts`).
     const asked = call.request instanceof CoreError ? Promise.reject(call.request) : answer(call);
     const { refusal, response } = await outcome(asked);
     callback(refusal ?? null, response);

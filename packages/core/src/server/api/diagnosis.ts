@@ -18,7 +18,7 @@ type Settings = Pick<
   "clientTls" | "electionTicks" | "heartbeatMs" | "name" | "peerTls" | "quotaBytes"
 >;
 
-/** This server's condition, for operators: details that etcd's `Status` leaves out. */
+/** This server's condition for operators, in more detail than etcd's `Status`. */
 export class DiagnosisHandlers {
   readonly #host: CoreHost;
   readonly #facts: ClusterFacts;
@@ -61,7 +61,7 @@ export class DiagnosisHandlers {
       certificates: this.#certificates().map((each) =>
         create(CertificateSchema, { ...each, expiresMs: BigInt(each.expiresMs) }),
       ),
-      // Last, as the rest has taken time.
+      // Read last, since the rest takes time.
       steadyMs: performance.now(),
     });
   }
@@ -96,7 +96,7 @@ export class DiagnosisHandlers {
 
 const lookMsMin = 10_000;
 
-/** A look that takes files is made for one caller, not for each of many: its value is at most some seconds old. */
+/** Caches a value that takes opening files, so that it is not read again for each of many callers. */
 export function lookedAtSeldom<T>(look: () => T): () => T {
   let seen: { readonly value: T; readonly atMs: number } | undefined;
   return () => {

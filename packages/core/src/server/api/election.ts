@@ -21,7 +21,7 @@ const notLeader = "election: not leader";
 const noLeader = "election: no leader";
 const leaderMissing = '"leader" field must be provided';
 
-/** etcd's Election service: the first in the queue leads, and the value of its key is free-form. */
+/** etcd's Election service. The first in the queue leads, and the value of its key is free-form. */
 export function electionHandlers(client: LocalClient): Handlers {
   return {
     Campaign: recipe(client, async ({ lease, name, value }: CampaignRequest, { queue, signal }) => {

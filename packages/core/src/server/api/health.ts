@@ -10,10 +10,10 @@ import type { Streams } from "./calls/streams.js";
 
 const statusNotFound = 5;
 
-/** Interval at which `Watch` checks for a leader. */
+/** Interval at which `Watch` checks for a leader, ms. */
 const lookMs = 250;
 
-/** gRPC's health service: the server, whose name is empty, is serving while it knows a leader. */
+/** gRPC's health service. The server, whose service name is empty, is serving while it knows a leader. */
 export function healthHandlers(host: CoreHost, streams: Streams): Handlers {
   const statusOf = (request: unknown) => {
     if ((request as HealthCheckRequest).service !== "") return Status.SERVICE_UNKNOWN;

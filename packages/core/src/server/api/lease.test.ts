@@ -14,7 +14,7 @@ import type { ServerStream } from "../wire/rpc/call.js";
 import { HeldCarrier } from "../../../../../test/support/held-carrier.js";
 import { keepAliveHandler } from "./lease.js";
 
-/** A client's stream, and a core that answers when it is told to. */
+/** A client's stream, and a core that answers when told to. */
 class Fixture {
   readonly answered: bigint[] = [];
   readonly cancelled: number[] = [];
@@ -43,19 +43,19 @@ class Fixture {
       this.carrier.ask(this.stream, create(LeaseKeepAliveRequestSchema, { ID: BigInt(id) }));
   }
 
-  /** The core answers the request that came as the so-many-th. */
+  /** Answers the request with this index. */
   settle(index: number, error?: CoreError): void {
     const { id, settle } = this.#under[index]!;
     settle(error ?? create(LeaseKeepAliveResponseSchema, { ID: id, TTL: 10n }));
   }
 
-  /** How the stream ended: with these refusals, or well. */
+  /** How the stream ended: with an error, or without one. */
   get ends(): (string | undefined)[] {
     return this.carrier.ends.map((status) => status?.details);
   }
 }
 
-test("refreshes of one stream run concurrently, and are answered in the order of requests", async () => {
+test("refreshes of one stream run concurrently and are answered in the order of requests", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2, 3);
   await turn();
@@ -87,7 +87,7 @@ test("a stream bounds its refreshes in progress, unread answers included", async
   expect(fixture.answered.length).toBe(3_000);
 });
 
-test("a refusal ends the stream when its turn comes, and what was asked after it refreshes nothing", async () => {
+test("a refusal ends the stream after earlier answers, and later requests refresh nothing", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2, 3);
   await turn();

@@ -8,7 +8,7 @@ import { clientOf, deadlineOf } from "./calls/calls.js";
 import type { UnaryHandlers } from "./calls/header.js";
 import { type Streams, fail } from "./calls/streams.js";
 
-/** etcd's Lease service, without its stream of refreshes. */
+/** etcd's Lease service, except its stream of refreshes. */
 export function leaseHandlers(ask: Ask): UnaryHandlers {
   return {
     LeaseGrant: ask("leaseGrant"),
@@ -19,9 +19,9 @@ export function leaseHandlers(ask: Ask): UnaryHandlers {
 }
 
 /**
- * Bound of one stream's refreshes in progress or with unsent answers; beyond it no more are read. Enough
- * for a client of ten thousand leases to lose no time; the rest stays at the client, and is not refreshed
- * from memory here (etcd 21638).
+ * Bound of one stream's refreshes that are in progress or have unsent answers; beyond it no more are read.
+ * Enough that a client with ten thousand leases loses no time. The rest stays at the client, so it is never
+ * refreshed from memory here (etcd 21638).
  */
 const underWayMax = 1_024;
 
@@ -33,8 +33,8 @@ interface Refresh {
 type Host = Pick<CoreHost, "cancel" | "request">;
 
 /**
- * A stream of refreshes, processed concurrently and answered in order, as clients rely on. It stays open in
- * any case: a lease that has ended is answered with a TTL of 0.
+ * A stream of refreshes, processed concurrently and answered in order, on which clients rely. It stays open
+ * even if a lease has ended: the answer then has a TTL of 0.
  */
 export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
   return (stream: ServerStream): void => {
@@ -47,9 +47,9 @@ class KeepAlives {
   readonly #stream: ServerStream;
   readonly #electionMs: number;
   readonly #client: string;
-  /** In the order of requests. */
+  /** In order of requests. */
   #waiting: Refresh[] = [];
-  /** Answers not sent yet. */
+  /** Number of answers not sent yet. */
   #unsent = 0;
   #isEnding = false;
   #isOver = false;
@@ -67,7 +67,7 @@ class KeepAlives {
       if (request instanceof CoreError) fail(this.#stream, request);
       else this.#refresh(request as LeaseKeepAliveRequest);
     };
-    // The client sends no more; pending requests are answered.
+    // The client sends no more; pending requests are still answered.
     this.#stream.listen(take, () => {
       this.#isEnding = true;
       this.#answer();

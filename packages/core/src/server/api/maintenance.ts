@@ -22,13 +22,13 @@ import { deadlineOf } from "./calls/calls.js";
 import type { Frozen } from "./calls/frozen.js";
 import { type ClusterFacts, headerNow, type UnaryHandlers } from "./calls/header.js";
 
-/** The release of etcd whose API is served, and that every comparison was made with. */
+/** The etcd release whose API is served, and with which all comparisons were made. */
 export const apiVersion = "3.4.23";
 
-/** etcd's servers agree on this one: the release without its last number. */
+/** etcd's servers agree on this version: the release without its last number. */
 export const clusterVersion = "3.4.0";
 
-/** Polling interval. */
+/** Polling interval, ms. */
 const lookMs = 10;
 
 /** Status and maintenance of this server. */
@@ -69,7 +69,7 @@ export class MaintenanceHandlers {
       raftTerm: BigInt(term),
       raftAppliedIndex: BigInt(applied),
       errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
-      // Also a server that does not know the members yet.
+      // Also for a server that does not know the members yet.
       isLearner: !membership.voters.includes(this.#facts.id),
     });
   }
@@ -90,7 +90,7 @@ export class MaintenanceHandlers {
     });
   }
 
-  /** Nothing here is fragmented; obsolete files on disk are removed. */
+  /** Nothing is fragmented here: only obsolete files on disk are removed. */
   async #defragment(call: UnaryCall): Promise<unknown> {
     const { applied } = this.#host.status();
     this.#host.step({ kind: "take-snapshot" });

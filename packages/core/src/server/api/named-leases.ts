@@ -9,7 +9,7 @@ import {
 import { type AuthHandlers, answering } from "./auth.js";
 import type { UnaryHandlers } from "./calls/header.js";
 
-/** Leases by name, which *Patterns of Distributed Systems*, "Lease", has and etcd has not. */
+/** Leases by name, as in *Patterns of Distributed Systems*, "Lease". etcd does not have them. */
 export function namedLeaseHandlers(auth: Pick<AuthHandlers, "ask">): UnaryHandlers {
   return {
     Register: answering(async (call) => {

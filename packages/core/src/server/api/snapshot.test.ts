@@ -26,18 +26,18 @@ function stateNow(): FrozenState {
   return { $typeName: "leasehold.FrozenState", header, meta, source: frozen(state), bytes: 1 };
 }
 
-/** More than a client is given that takes nothing. */
+/** More pieces than are sent to a client that reads nothing. */
 const pieces = 40;
 
-/** Messages that are given to a client that takes none. */
+/** Number of messages sent to a client that reads nothing. */
 const unreadMax = 16;
 
-/** Waits without a timer: those are not real here. */
+/** Waits without a timer, since timers are fake here. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A stream whose client takes nothing until it is told to. */
+/** A stream whose client reads nothing until told to. */
 function backup() {
   let isGivenBack = false;
   const frozen: Pick<Frozen, "use"> = {
@@ -49,7 +49,7 @@ function backup() {
   return { carrier, isGivenBack: () => isGivenBack };
 }
 
-test("a client that reads nothing of its backup for half a minute loses its slot", async () => {
+test("a client that does not read its backup for half a minute loses its slot", async () => {
   const { carrier, isGivenBack } = backup();
   await until(() => carrier.messages.length === unreadMax);
   const given = carrier.messages.length;

@@ -9,13 +9,13 @@ import { type ServerStream, statusOf, type StreamHandler } from "../wire/rpc/cal
 import { drained } from "./calls/drained.js";
 import type { Frozen } from "./calls/frozen.js";
 
-/** As etcd: small enough for any client, and not too many. */
+/** As in etcd: small enough for any client, and not too many. */
 const blobBytes = 32 * 1024;
 
-/** A client that reads nothing for this long loses its slot: there are few (`Frozen`). */
+/** A client that reads nothing for this long loses its slot, of which there are few (`Frozen`), ms. */
 const stalledMs = 30_000;
 
-/** Streams a backup: of one moment, while everything else continues. */
+/** Streams a backup of one moment, while everything else continues. */
 export function snapshotHandler(host: Pick<CoreHost, "request">, frozen: Pick<Frozen, "use">): StreamHandler {
   return (call) => {
     const gone = new AbortController();
@@ -60,7 +60,7 @@ async function send(call: ServerStream, state: FrozenState, signal: AbortSignal)
   await write(Buffer.concat(parts));
 }
 
-/** @throws CoreError `timeout` if its client reads nothing for too long */
+/** @throws CoreError `timeout` if the client reads nothing for too long */
 async function drainedInTime(call: ServerStream, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const stalled = new Promise<never>((_resolve, reject) => {

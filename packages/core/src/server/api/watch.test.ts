@@ -28,7 +28,7 @@ test("a client that sends without reading is paused until it reads", async () =>
       deliver = to;
       return 1;
     },
-    // Each is answered in a later turn.
+    // Each request is answered in a later turn.
     watch: () => {
       asked += 1;
       setImmediate(() => deliver(create(WatchResponseSchema)));
@@ -52,7 +52,7 @@ test("a client that sends without reading is paused until it reads", async () =>
   expect([asked, answered]).toEqual([requests, requests]);
 });
 
-test("an expired token is detected for each watch, in the order of requests", async () => {
+test("an expired token is detected at each watch, in the order of requests", async () => {
   const asked: unknown[] = [];
   const carrier = new HeldCarrier();
   const stream = carrier.stream(() => undefined);
@@ -66,7 +66,7 @@ test("an expired token is detected for each watch, in the order of requests", as
   const later = { ...ann, revision: 4n };
   let isOver = false;
   const of = () => {
-    // Looked at again, which takes a while; then it is known for some time, and at last it is over.
+    // The first check takes a while; then the result is cached for some time; finally the token has expired.
     if (!isOver) return asked.length === 0 ? turns(3).then(() => later) : ann;
     return turns(3).then(() => Promise.reject(new CoreError("invalidAuthToken")));
   };
@@ -79,7 +79,7 @@ test("an expired token is detected for each watch, in the order of requests", as
   carrier.ask(stream, create(WatchRequestSchema));
   await turns(10);
   expect(asked.slice(3)).toEqual([{ kind: "token", token: "" }]);
-  // Its client goes while the token is looked at: nothing is kept of it.
+  // The client disconnects while the token is checked: nothing of it is kept.
   carrier.ask(stream, create(WatchRequestSchema));
   stream.over(false);
   await turns(10);

@@ -10,14 +10,14 @@ import { type Streams, fail } from "./calls/streams.js";
 import { encode, isLarge } from "./calls/encode.js";
 
 /**
- * Bound of one stream's unsent responses; beyond it no more requests are read, as each is answered, too.
- * More than the core emits for changes by itself.
+ * Bound of one stream's unsent responses, more than the core emits for changes alone. Beyond it no more
+ * requests are read, since each is answered, too.
  */
 const unsentMax = 1_024;
 
 /**
- * A stream of watches. Unread responses wait here up to the core's bound (`watchResponsesMax`), since each
- * is reported to it only when the connection has accepted it; the rest waits in history.
+ * A stream of watches. Unread responses wait here up to the core's bound (`watchResponsesMax`), as each is
+ * reported to the core only when the connection has accepted it. The rest waits in history.
  */
 export function watchHandler(
   host: CoreHost,
@@ -49,7 +49,7 @@ export function watchHandler(
       host.closeWatches(number);
     };
     const watch = (request: WatchRequest) => {
-      // Each time: a signed token may have expired by now.
+      // Read each time, since a signed token may have expired.
       const credentials = reader.of(stream);
       if (!(credentials instanceof Promise)) {
         host.watch(number, request, credentials);
@@ -57,7 +57,7 @@ export function watchHandler(
       }
       gate.close();
       void orUnknown(credentials).then((read) => {
-        // Its client may have gone by now, or cancelled.
+        // The client may be gone by now, or have cancelled.
         if (isOver) return;
         host.watch(number, request, read);
         gate.open();
@@ -69,7 +69,7 @@ export function watchHandler(
           if (request instanceof CoreError) fail(stream, request);
           else watch(request as WatchRequest);
         },
-        // A client that half-closes also ends its watches.
+        // A client's half-close also ends its watches.
         () => {
           over();
           stream.end();
@@ -82,7 +82,7 @@ export function watchHandler(
   };
 }
 
-/** No token has this name. */
+/** A token that never exists. */
 const unknown: Credentials = { kind: "token", token: "" };
 
 function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credentials> {
@@ -90,9 +90,9 @@ function orUnknown(read: Credentials | Promise<Credentials>): Promise<Credential
 }
 
 /**
- * A request that depends on a server's own rights waits until the server is up to date with the time of the
- * request, or as far as possible: then each watch is checked by itself. A newly started server without a
- * leader has none.
+ * A request that depends on a server's own rights waits until the server has caught up to the time of the
+ * request, or as far as possible. After that each watch is checked separately. A newly started server without
+ * a leader has no rights yet.
  */
 async function heardOf(
   host: CoreHost,
@@ -108,7 +108,7 @@ async function heardOf(
   });
 }
 
-/** Pauses a client's requests while any holder wants that. */
+/** Pauses a client's requests while any holder wants a pause. */
 class Gate {
   readonly #stream: ServerStream;
   #closedBy = 0;
@@ -154,7 +154,7 @@ class InOrder {
   async #after(before: Promise<void> | undefined, response: WatchResponse, sent: () => void): Promise<void> {
     await before;
     const content = isLarge(response) ? await finishInTurns(encode(response)) : response;
-    // Its client may have gone by now.
+    // The client may be gone by now.
     if (this.#stream.writable) this.#stream.write(content, sent);
   }
 }

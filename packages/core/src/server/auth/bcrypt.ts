@@ -2,29 +2,29 @@ import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { LeaseholdError } from "leasehold/common";
 
-/** etcd's format of passwords: cost, then 22 and 31 characters of salt and hash. */
+/** etcd's format of password hashes: cost, followed by 22 characters of salt and 31 of hash. */
 const form = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 
-/** Each increment doubles the time. etcd's default is 10; this takes a second or two. */
+/** Each increment doubles the time. etcd's default is 10; this maximum takes a second or two. */
 const costMax = 14;
 
 /** Timeout of a thread, ms. */
 const threadMs = 30_000;
 
-/** In CommonJS, as code without a file is. */
+/** In CommonJS, as code without a file must be. */
 const compare = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { compareSync } = require(workerData.module);
 parentPort.postMessage(compareSync(workerData.password, workerData.secret));
 `;
 
-/** A secret from a backup of an etcd. */
+/** Whether a secret comes from an etcd backup. */
 export function isBcrypt(secret: string): boolean {
   return form.test(secret);
 }
 
 /**
- * Whether a password is right. Computed in a thread of its own: in the server's, heartbeats would wait.
+ * Whether a password is right. Computed in a separate thread, as heartbeats would otherwise wait.
  *
  * @throws LeaseholdError `UNSUPPORTED` for a secret that takes too long
  */
@@ -35,7 +35,10 @@ export async function isRightByBcrypt(password: string, secret: string): Promise
   return (await inThread(compare, { password, secret, module })) as boolean;
 }
 
-/** The first message of a new thread. Each call has its own thread, so that a crash ends only this wait. */
+/**
+ * Returns the first message of a new thread. Each call has its own thread, so that a crash ends only this
+ * wait.
+ */
 export function inThread(code: string, workerData: unknown, mostMs = threadMs): Promise<unknown> {
   const worker = new Worker(code, { eval: true, workerData });
   const late = setTimeout(() => void worker.terminate(), mostMs);

@@ -16,10 +16,10 @@ test("a secret verifies only its password, does not contain it, and is salted", 
   expect(one).not.toEqual(other);
 });
 
-/** Of Go's bcrypt, by `etcdctl user add`. */
+/** A hash by Go's bcrypt, made by `etcdctl user add`. */
 const ofEtcd = "$2a$10$8H6U1B3H1rSbX6SPQGwfEet3WY7kUCzZF.C5jKXxNHoC5TxyR0Gji";
 
-test("a secret of an etcd verifies only its password; one that would take for ever is refused", async () => {
+test("a secret from etcd verifies only its password; one that would take forever is refused", async () => {
   const passwords = new Passwords();
   const isRight = (password: string, secret = ofEtcd) =>
     passwords.isRight(password, new TextEncoder().encode(secret), "c");
@@ -47,11 +47,11 @@ test("a host beyond its share is refused on any number of ports, and another hos
     ...Array<string>(4).fill("tooManyRequests"),
     "done",
   ]);
-  // One was under way already, and one had its turn.
+  // One check was already in progress, and one had its turn.
   expect(order.indexOf("10.0.0.2")).toBeLessThanOrEqual(2);
 });
 
-test("a secret that would take too much work is refused at once, without delay for others", async () => {
+test("a secret that would take too much work is refused at once, without delaying others", async () => {
   const passwords = new Passwords();
   const text = new TextDecoder().decode(await passwords.secretOf("open sesame", "c"));
   const isRight = (secret: string) => passwords.isRight("open sesame", new TextEncoder().encode(secret), "c");

@@ -5,32 +5,32 @@ import { hostOf } from "../accounts/address-of.js";
 import { isBcrypt, isRightByBcrypt } from "./bcrypt.js";
 
 /**
- * Some tens of milliseconds and 16 MiB for each password, as etcd's default. Each secret contains them, so
- * that others can be chosen later.
+ * Takes some tens of milliseconds and 16 MiB per password, as etcd's default does. Each secret contains its
+ * costs, so that others can be chosen later.
  */
 const costDefault = { N: 2 ** 14, r: 8, p: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
-/** A stored secret must not make a server use more memory than this, */
+/** A stored secret must not make a server use more memory than this, … */
 const memoryMax = 256 * 1024 * 1024;
-/** or more work than for this many passwords. */
+/** … or do more work than for this many passwords. */
 const workMax = 8;
 
 /**
- * Queued passwords: checking this many takes some seconds. Hosts share the room, and are served in turn, so
- * that a guessing host delays no other.
+ * Bound of queued passwords: checking this many takes some seconds. Hosts share the room and take turns, so a
+ * host that guesses passwords delays no other.
  */
 const waitingMaxDefault = 128;
 
 type Cost = typeof costDefault;
 
 /**
- * Hashes passwords, and verifies them (scrypt, RFC 7914, by Node's own library). This runs in another
- * thread, one password at a time: the rest of Node's pool is for the disk.
+ * Hashes passwords, and verifies them (scrypt, RFC 7914, by Node's own library). This runs in Node's thread
+ * pool, one password at a time: the other threads are for the disk.
  */
 export class Passwords {
   readonly #room: Room;
-  /** Queues by host; the next host in turn comes first. */
+  /** Queues by host. The first host is next. */
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #isBusy = false;
 
@@ -46,10 +46,11 @@ export class Passwords {
   }
 
   /**
-   * Never with an empty secret, which takes as long to check. Also for users from an etcd.
+   * Whether the password is right. Never for an empty secret, whose check takes as long. Also checks secrets
+   * from etcd.
    *
    * @throws CoreError `tooManyRequests`
-   * @throws LeaseholdError `UNSUPPORTED` for an etcd's secret that takes too much work
+   * @throws LeaseholdError `UNSUPPORTED` for a secret from etcd that takes too much work
    */
   async isRight(password: string, secret: Uint8Array, client: string): Promise<boolean> {
     if (secret.length === 0) {

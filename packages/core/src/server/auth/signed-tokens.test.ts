@@ -24,13 +24,13 @@ async function tokensOf(cluster: string): Promise<SignedTokens> {
   return tokens;
 }
 
-test("a token is good at its own core, and not at one that was made of its backup with the same key", async () => {
+test("a token is valid in its own core, and not in one restored from its backup with the same key", async () => {
   const [before, restored] = [await tokensOf("a1"), await tokensOf("b2")];
   const token = await before.sign("ann", 12n);
   const ann = { kind: "user", user: "ann", revision: 12n };
   expect(await before.read(token)).toEqual(ann);
   await expect(restored.read(token)).rejects.toMatchObject({ failure: "invalidAuthToken" });
-  // Tokens of others, such as etcd's, name no core.
+  // Tokens from other issuers, such as etcd, name no core.
   const other = await new SignJWT({ username: "ann", revision: 12 })
     .setProtectedHeader({ alg: "HS256" })
     .setExpirationTime("1m")

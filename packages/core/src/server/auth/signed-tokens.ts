@@ -5,7 +5,7 @@ import type { Credentials } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { JwtOptions } from "../config/token-options.js";
 
-/** Cached tokens with verified signatures: the same one comes with every request. */
+/** Number of cached tokens with verified signatures: a client sends the same token with every request. */
 const knownMax = 1_024;
 
 interface Known {
@@ -16,8 +16,8 @@ interface Known {
 type Jose = typeof import("jose");
 
 /**
- * JSON web tokens (RFC 7519) in place of tokens that servers keep: valid until they expire, or users, roles
- * or permissions have changed since. Their content is etcd's.
+ * JSON web tokens (RFC 7519), used instead of tokens that servers keep. They are valid until they expire, or
+ * users, roles or permissions change. Their content is etcd's.
  */
 export class SignedTokens {
   readonly #jose: Jose;
@@ -25,10 +25,11 @@ export class SignedTokens {
   readonly #signing: KeyObject | undefined;
   readonly #verifying: KeyObject;
   /**
-   * Part of each token: a core that was restored from a backup is another, though its users are the same.
+   * The core's id, which is part of each token: a core restored from a backup is another core, though it has
+   * the same users.
    */
   #cluster = "";
-  /** Evicted in the order of insertion. */
+  /** Evicted in order of insertion. */
   readonly #known = new Map<string, Known>();
 
   private constructor(jose: Jose, options: JwtOptions) {
@@ -50,7 +51,7 @@ export class SignedTokens {
   /** @throws LeaseholdError `INVALID_CONFIG` if a key cannot be read */
   static async open(options: JwtOptions): Promise<SignedTokens> {
     const tokens = new SignedTokens(await import("jose"), options);
-    // A key of the wrong kind is noticed now, and not by the first user.
+    // Detects a key of the wrong kind now, not at the first login.
     if (tokens.#signing !== undefined)
       await tokens.sign("", 0n).catch((error: unknown) => {
         throw invalidConfig(
@@ -60,12 +61,12 @@ export class SignedTokens {
     return tokens;
   }
 
-  /** Sets the core they are valid for: before the first one is signed or read. */
+  /** Sets the core for which tokens are valid; to be called before the first one is signed or read. */
   bindTo(cluster: string): void {
     this.#cluster = cluster;
   }
 
-  /** @throws CoreError `tokensNotSigned` if this server has the public key only */
+  /** @throws CoreError `tokensNotSigned` if this server has only the public key */
   async sign(username: string, revision: bigint): Promise<string> {
     if (this.#signing === undefined) throw new CoreError("tokensNotSigned");
     const endSeconds = Math.floor((Date.now() + this.#options.ttlMs) / 1_000);
@@ -75,7 +76,10 @@ export class SignedTokens {
       .sign(this.#signing);
   }
 
-  /** The token's user: synchronous if verified before. Rejects with CoreError `invalidAuthToken`. */
+  /**
+   * Returns the token's user, synchronously if it was verified before. Rejects with CoreError
+   * `invalidAuthToken`.
+   */
   read(token: string): Credentials | Promise<Credentials> {
     const known = this.#known.get(token);
     if (known !== undefined && Date.now() < known.endMs) return known.credentials;
@@ -89,7 +93,7 @@ export class SignedTokens {
       .jwtVerify(token, this.#verifying, { algorithms, requiredClaims: ["exp"] })
       .catch(() => undefined);
     const { cluster, exp, revision, username } = verified?.payload ?? {};
-    // Other issuers, who sign etcd's claims with our key, name none.
+    // Other issuers that sign etcd's claims with our key name no core.
     if (cluster !== undefined && cluster !== this.#cluster) throw new CoreError("invalidAuthToken");
     const isWhole = typeof username === "string" && username !== "" && isRevision(revision);
     if (!isWhole || exp === undefined) throw new CoreError("invalidAuthToken");

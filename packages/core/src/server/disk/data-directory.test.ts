@@ -7,13 +7,13 @@ import { configOf } from "../config/config.js";
 import { openDataDirectory } from "./data-directory.js";
 
 /**
- * A directory that the first version wrote: 20 versions of `often`, `k0` to `k4` of which `k3` was deleted,
- * all compacted at 10, a lease with the key `held`, 30 versions of `later`. The snapshot ends among those,
- * and the journal goes on after it.
+ * A directory that the first version wrote: 20 versions of `often`; `k0` to `k4`, of which `k3` was deleted;
+ * all compacted at 10; a lease with the key `held`; 30 versions of `later`. The snapshot ends among those,
+ * and the journal continues.
  */
 const first = fileURLToPath(new URL("../../../../../test/core/fixtures/data-1", import.meta.url));
 
-test("a directory that an earlier version wrote is read: its snapshot, and the journal that goes on", async () => {
+test("a directory written by an earlier version is read: its snapshot, and the journal after it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lh-data-"));
   await cp(first, folder, { recursive: true });
   const { journal, lock, recovered, state, tornBytes } = await openDataDirectory(
@@ -34,7 +34,7 @@ test("a directory that an earlier version wrote is read: its snapshot, and the j
   await rm(folder, { recursive: true });
 });
 
-/** The modes of the directory's files, as `ls` shows them; without the lock's, which says nothing. */
+/** The modes of the directory's files, as shown by `ls`; without the lock's, which has no content. */
 async function modes(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = (await readdir(folder, { recursive: true })).filter((name) => !name.startsWith("lock"));
   const found = names.map(async (name): Promise<[string, string]> => {
@@ -44,7 +44,7 @@ async function modes(folder: string): Promise<ReadonlyMap<string, string>> {
   return new Map((await Promise.all(found)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-test("no other user reads its content, whoever made it and whichever version wrote it", async () => {
+test("no other user can read its content, whichever user created it and whichever version wrote it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lh-data-"));
   await chmod(folder, 0o755);
   const config = configOf({ dataDir: folder, name: "a" });

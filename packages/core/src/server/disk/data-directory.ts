@@ -31,7 +31,7 @@ export interface DataDirectory {
   readonly tornBytes: number;
 }
 
-/** Finds the identity of a server that joins a core, from the other members. */
+/** Obtains the identity of a server that joins a core from the other members. */
 export type FindIdentity = (config: CoreConfig) => Promise<Identity>;
 
 const cannotJoin: FindIdentity = () =>
@@ -62,7 +62,11 @@ export async function openDataDirectory(
   }
 }
 
-/** The part of `openDataDirectory` after the directory is locked. @throws as it does */
+/**
+ * The part of `openDataDirectory` after the directory is locked.
+ *
+ * @throws as `openDataDirectory` does
+ */
 export async function openContent(
   path: string,
   config: CoreConfig,
@@ -88,8 +92,8 @@ export async function openContent(
 }
 
 /**
- * A killed process may have left names that only the kernel has: the directory's own, or that of a
- * member.json which claims a journal. Reads count as durable, so these are synced first.
+ * A killed process may have left names that only the kernel knows: the directory's own name, or that of a
+ * member.json which says that a journal exists. What is read counts as durable, so names are synced first.
  */
 async function syncNames(path: string): Promise<void> {
   try {
@@ -101,8 +105,8 @@ async function syncNames(path: string): Promise<void> {
 }
 
 /**
- * A new server's files are all on disk before any other server hears of it. Files of an earlier attempt are
- * replaced.
+ * Creates a new server's files, all of which are on disk before any other server hears of it. Files from an
+ * earlier attempt are replaced.
  */
 async function begin(path: string, config: CoreConfig, findIdentity: FindIdentity): Promise<MemberRecord> {
   if (!config.isNewCluster)
@@ -112,7 +116,11 @@ async function begin(path: string, config: CoreConfig, findIdentity: FindIdentit
   return beginDirectory(path, identity, founding(identity.members.map(({ id }) => id)), new CoreState());
 }
 
-/** The part of `begin` after the server's identity is known. @throws LeaseholdError `DISK_FAILED` */
+/**
+ * The part of `begin` after the server's identity is known.
+ *
+ * @throws LeaseholdError `DISK_FAILED`
+ */
 export async function beginDirectory(
   path: string,
   identity: Identity,
@@ -135,14 +143,14 @@ export async function beginDirectory(
   return begun;
 }
 
-/** No other server could vote here, or is named by any entry. */
+/** Whether no other server could vote here, or is named by any entry. */
 function isAlone({ record, recovered }: OpenedContent): boolean {
   const { learners, voters } = recovered.snapshot.membership;
   const isChanged = recovered.entries.some(({ kind }) => kind === "config");
   return !isChanged && learners.length === 0 && voters.length === 1 && voters[0] === record.id;
 }
 
-/** A journal without its member file may be all that is left of a server. */
+/** Refuses a journal without its member file, which may be all that is left of a server. */
 async function refuseLeftovers(path: string): Promise<void> {
   if ((await readdir(path)).includes(journalFolder))
     throw damaged(`${path} has a journal, and member.json, which says whose it is, is missing`);
@@ -157,7 +165,7 @@ async function recover(
     throw damaged(`the journal in ${path} is empty, and this server has taken part before`);
   if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
     throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
-  // Nothing depends on them yet: they were in progress when the server crashed.
+  // Nothing depends on these snapshots yet: they were in progress when the server crashed.
   await snapshots.removeAfter(base.index);
   const { meta, batches } = await snapshots.read(base);
   const restoring = new RestoringState();

@@ -23,7 +23,7 @@ async function reopened(): Promise<DiskIndex> {
   return new DiskIndex(folder, (await readMemberRecord(folder))!);
 }
 
-test("disks learnt concurrently are all stored, and survive a restart; the first one counts", async () => {
+test("disks learnt concurrently are all stored and survive a restart; the first one counts", async () => {
   await writeMemberRecord(folder, record);
   const index = await reopened();
   const learnt = await Promise.all([index.learn(2n, 22n), index.learn(3n, 33n), index.learn(2n, 99n)]);
@@ -37,7 +37,7 @@ test("disks learnt concurrently are all stored, and survive a restart; the first
   expect(again.isKnown(4n, 44n)).toBeUndefined();
 });
 
-test("a version that is raised while disks are learnt stands beside them", async () => {
+test("a version raised while disks are learnt is stored with them", async () => {
   await writeMemberRecord(folder, record);
   const index = await reopened();
   await Promise.all([index.learn(2n, 22n), index.raise(8), index.learn(3n, 33n)]);

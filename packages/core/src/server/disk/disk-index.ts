@@ -2,12 +2,12 @@ import type { MemberId } from "../../raft/types.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /**
- * Remembers the disk of each other server. A server that has lost its disk has forgotten its votes and
- * acknowledgements: it must not take part under its old name (Raft relies on promises).
+ * Remembers the disks of the other servers. A server that lost its disk has forgotten its votes and
+ * acknowledgements. It must not take part under its old name, as Raft relies on these promises.
  */
 export class DiskIndex {
   readonly #folder: string;
-  /** Only content of our own disk. */
+  /** Contains only what is on our own disk. */
   #record: MemberRecord;
   #version: number;
   #last: Promise<unknown> = Promise.resolve();
@@ -19,8 +19,8 @@ export class DiskIndex {
   }
 
   /**
-   * Undefined while nothing is known of the member. Claims of incoming connections are not trusted then: an
-   * attacker could make one first, and exclude the member for ever.
+   * Whether this is the member's known disk; undefined while none is known. Until then, claims of incoming
+   * connections are not trusted: an attacker could make one first, and exclude the member forever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
     const known = this.#record.disks.get(member);
@@ -28,10 +28,11 @@ export class DiskIndex {
   }
 
   /**
-   * Notes the member's own claim, from a connection dialed to the configuration's address. The first one
-   * counts, and is on our own disk before this resolves: whether it is the known one. A failed write leaves
-   * it unknown, to be learnt again.
+   * Notes a member's own claim, from a connection dialed to the configured address. The first claim counts,
+   * and is on our own disk before this resolves. After a failed write the disk is still unknown, and can be
+   * learnt again.
    *
+   * @returns whether it is the known disk
    * @throws LeaseholdError `DISK_FAILED`
    */
   async learn(member: MemberId, disk: bigint): Promise<boolean> {
@@ -47,7 +48,11 @@ export class DiskIndex {
     return this.#version;
   }
 
-  /** Records a new version of the cluster. @throws LeaseholdError `DISK_FAILED` */
+  /**
+   * Records a new version of the cluster.
+   *
+   * @throws LeaseholdError `DISK_FAILED`
+   */
   async raise(version: number): Promise<void> {
     this.#version = version;
     const raising = this.#last.then(() => this.#write({ version }));
@@ -62,7 +67,7 @@ export class DiskIndex {
   }
 
   async #learn(member: MemberId, disk: bigint): Promise<boolean> {
-    // A concurrent call may have learnt it.
+    // A concurrent call may have learnt the disk.
     const known = this.#record.disks.get(member);
     if (known !== undefined) return known === disk;
     await this.#write({ disks: new Map(this.#record.disks).set(member, disk) });

@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("a leader's snapshot without its content is refused, and the log does not go on after it", async () => {
+test("a leader's snapshot without its content is refused, and the log does not continue after it", async () => {
   const other = { meta: metaAt(6), pieces: [Uint8Array.of(1)] };
   const steps = [
     disk.persist(persist(1, metaAt(7)), undefined),
@@ -44,7 +44,7 @@ test("a leader's snapshot without its content is refused, and the log does not g
   expect(await readdir(join(folder, "snapshots"))).toEqual([]);
 });
 
-test("a snapshot that is given up leaves nothing, and the log stays as it is", async () => {
+test("an aborted snapshot leaves nothing, and the log is unchanged", async () => {
   const giving = new AbortController();
   function* pieces() {
     yield Uint8Array.of(1);

@@ -6,18 +6,18 @@ import type { SnapshotToWrite } from "../../replica/types.js";
 import { batchesInTurns } from "../accounts/turns.js";
 
 /**
- * A server's writes: its log, and snapshots. Writes to the log become durable in the order of the calls,
- * and after a failed one none follows: each depends on those before it.
+ * A server's writes: its log, and snapshots. Writes to the log become durable in the order of the calls.
+ * After a failed write none follows, since each depends on those before it.
  */
 export class Disk {
   readonly #journal: Journal;
   readonly #snapshots: Snapshots;
   /**
-   * The last step that others wait for: an installation, after which the log continues. Rejected for ever
-   * if it failed.
+   * The last step that other writes wait for: an installation, after which the log continues. If it failed,
+   * it stays rejected.
    */
   #installing: Promise<void> | undefined;
-  /** The log continues after this. */
+  /** The log begins after this index. */
   #base: number;
 
   constructor(journal: Journal, snapshots: Snapshots, base: number) {
@@ -27,10 +27,11 @@ export class Disk {
   }
 
   /**
-   * Resolves when it is on disk.
+   * Resolves when the write is on disk.
    *
    * @param received the content of `persist.snapshot`
-   * @throws LeaseholdError `DISK_FAILED`, and from then on always; TypeError if that content is missing
+   * @throws LeaseholdError `DISK_FAILED`, and then for every later call; TypeError if the snapshot's content
+   *   is missing
    */
   persist(persist: Persist, received: ReceivedSnapshot | undefined): Promise<void> {
     const { entries, hardState, snapshot } = persist;
@@ -53,9 +54,10 @@ export class Disk {
   }
 
   /**
-   * Writes a snapshot of the own state, beside the log's own writes, and then drops the log before it.
+   * Writes a snapshot of this server's own state, concurrently with writes to the log, and then drops the log
+   * before it.
    *
-   * @param signal aborts an unfinished one: nothing of it stays
+   * @param signal aborts the snapshot, which then leaves nothing
    */
   async saveSnapshot({ meta, pieces }: SnapshotToWrite, signal?: AbortSignal): Promise<void> {
     await this.#snapshots.save(meta, batchesInTurns(pieces, signal));
@@ -67,7 +69,7 @@ export class Disk {
     });
   }
 
-  /** The journal durably continues from that snapshot: only now everything before it is obsolete. */
+  /** The journal durably continues from that snapshot: only then is everything before it obsolete. */
   async #goOnFrom(index: number): Promise<void> {
     if (index <= this.#base) return;
     this.#base = index;

@@ -19,13 +19,12 @@ export interface OpenedContent {
 }
 
 /**
- * Makes this server the only one of a new core, with all that is on its disk: including entries that may
- * not have been committed, since the committed ones may be among them. Entries that only the others had are
- * lost.
+ * Makes this server the only one of a new core, with everything on its disk. That includes entries that may
+ * not have been committed, since some of them may have been. Entries that only the others had are lost.
  *
- * The new core has an id of its own: former members that come back are refused, and do not vote here. The
- * journal's change is the last step. A crash before it leaves the old log under the new id, by which no
- * server can be reached; then this is repeated.
+ * The new core has its own id: former members that come back are refused, and cannot vote here. The change of
+ * the journal is the last step. A crash before it leaves the old log under the new id, with which no other
+ * server can be reached; then all of this is repeated.
  *
  * @throws LeaseholdError `DISK_FAILED`, `LOG_CORRUPT`
  */

@@ -20,7 +20,7 @@ const record = {
   version: 7,
 };
 
-test("what was written is read again; without a file there is no record", async () => {
+test("a written record is read back; without a file there is no record", async () => {
   expect(await readMemberRecord(folder)).toBeUndefined();
   await writeMemberRecord(folder, record);
   expect(await readMemberRecord(folder)).toEqual(record);
@@ -50,7 +50,7 @@ test.each([
   });
 });
 
-test("a file that is no object is damaged, and one of a newer format is of a newer version", async () => {
+test("a file that is not an object is damaged; a newer format means a newer version", async () => {
   const path = join(folder, "member.json");
   writeFileSync(path, "[]");
   await expect(readMemberRecord(folder)).rejects.toThrow(`${path} is damaged: it should be one JSON object`);
@@ -58,7 +58,7 @@ test("a file that is no object is damaged, and one of a newer format is of a new
   await expect(readMemberRecord(folder)).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
 });
 
-/** Each bit of a byte has its turn. */
+/** An odd step, so that each bit of a byte is flipped at some byte. */
 const bitsPerLook = effort > 1 ? 1 : 11;
 
 test("a flipped bit is detected, or changes nothing", async () => {
@@ -84,7 +84,7 @@ test("a file of the former format, which has no checksum, is read", async () => 
   expect(await readMemberRecord(folder)).toEqual(record);
 });
 
-test("a file that names tokens, as an earlier version wrote it, is read", async () => {
+test("a file that names tokens, written by an earlier version, is read", async () => {
   await writeMemberRecord(folder, record);
   const path = join(folder, "member.json");
   const { checksum: _checksum, ...content } = JSON.parse(readFileSync(path, "utf8")) as object & {
@@ -96,7 +96,7 @@ test("a file that names tokens, as an earlier version wrote it, is read", async 
   expect(await readMemberRecord(folder)).toEqual(record);
 });
 
-test("a directory of a later cluster has a format that former servers refuse, and is refused by its version", async () => {
+test("a directory of a later cluster has a format that earlier servers refuse, and is refused by its version", async () => {
   const path = join(folder, "member.json");
   const formatOf = () => (JSON.parse(readFileSync(path, "utf8")) as { format: number }).format;
   await writeMemberRecord(folder, record);

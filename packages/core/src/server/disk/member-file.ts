@@ -7,11 +7,12 @@ import type { MemberId } from "../../raft/types.js";
 import { newestVersion, oldestVersion } from "../../state/members.js";
 import { type KnownMember, idText } from "../config/identity.js";
 
-/** The former format had no checksum: a flipped bit in an id made it another server. */
+/** The former format had no checksum, so a flipped bit in an id turned it into another server. */
 const formerFormat = 1;
 const format = 2;
 /**
- * For a cluster beyond version 7: servers of that version know the format before, and start with no other.
+ * The format of clusters beyond version 7. Servers of version 7 know only the previous format, and refuse to
+ * start with this one.
  */
 const laterFormat = 3;
 const fileName = "member.json";
@@ -20,18 +21,18 @@ const fileName = "member.json";
 export interface MemberRecord {
   readonly id: MemberId;
   readonly cluster: bigint;
-  /** Generated with the directory: a server that comes back without its disk has another. */
+  /** Generated with the directory: a server that comes back without its disk has another id. */
   readonly disk: bigint;
-  /** False until the journal exists: before, there is nothing to lose. */
+  /** False until the journal exists. Before that there is nothing to lose. */
   readonly begun: boolean;
   readonly members: readonly KnownMember[];
-  /** The disks of the others, since they were first heard of. */
+  /** The disks of the other servers, as first heard of. */
   readonly disks: ReadonlyMap<MemberId, bigint>;
-  /** The cluster's version, as known here: an older server does not start with this directory. */
+  /** The cluster's version as known here. An older server does not start with this directory. */
   readonly version: number;
 }
 
-/** Undefined if there is none. */
+/** Returns undefined if there is no file. */
 export async function readMemberRecord(folder: string): Promise<MemberRecord | undefined> {
   const path = join(folder, fileName);
   let content: unknown;
@@ -59,12 +60,12 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
   return record;
 }
 
-/** Over all values in their order; white space between them does not count. */
+/** Computed over all values in order; white space does not count. */
 function checksumOfRecord(content: object): number {
   return checksumOf(Buffer.from(JSON.stringify(content)), 0);
 }
 
-/** Parses the record of a file; throws the result of `damaged` for an invalid value. */
+/** Parses the record; for an invalid value, throws the result of `damaged`. */
 function recordOf(content: unknown, damaged: (where: string) => Error): MemberRecord {
   const idAt = (value: unknown, where: string): bigint => {
     if (typeof value !== "string" || !/^[0-9a-f]{1,16}$/.test(value))
@@ -112,7 +113,7 @@ function recordOf(content: unknown, damaged: (where: string) => Error): MemberRe
   };
 }
 
-/** Atomic: either the old or the new content survives. */
+/** Atomic: either the old or the new content survives a crash. */
 export async function writeMemberRecord(folder: string, record: MemberRecord): Promise<void> {
   const path = join(folder, fileName);
   const content = {

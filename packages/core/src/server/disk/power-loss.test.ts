@@ -13,10 +13,11 @@ import { Disk } from "./disk.js";
 import { DiskIndex } from "./disk-index.js";
 
 /**
- * The production code of a server's disk on a disk that crashes: processes are killed and power is lost
- * between any two operations, of a write any sectors land, and the disk is full or refuses now and then. What
- * a process was told is on disk, and what it found when it started, is there after every loss of power; and
- * every start succeeds. With any bit that has turned over, it finds the same, or refuses to start.
+ * Runs the production code of a server's disk on a simulated disk. Processes are killed and power is lost
+ * between any two operations; any sectors of a write may land; the disk is full or fails now and then.
+ * Everything acknowledged to a process, and everything a process found when it started, is there after every
+ * power loss, and every start succeeds. With any bit flipped, the server finds the same content, or refuses
+ * to start.
  */
 
 const simulated = vi.hoisted(() => ({ disk: undefined as CrashingDisk | undefined }));
@@ -46,7 +47,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 interface Log {
   readonly hardState: HardState;
   readonly base: number;
-  /** Of `base + 1` and what follows. */
+  /** Terms of the entries from `base + 1` on. */
   readonly terms: readonly number[];
 }
 
@@ -56,11 +57,11 @@ interface Step {
   readonly write: number;
 }
 
-/** One server's life: processes that end, on one disk. */
+/** A sequence of processes on one disk. */
 class Life {
   readonly disk: CrashingDisk;
   readonly #random: SimRandom;
-  /** The log that the last process found, and what each write since has made of it. */
+  /** The log that the last process found, followed by the log after each write since. */
   #steps: Step[] = [];
   #acknowledged = 0;
   #writes = 0;
@@ -100,10 +101,7 @@ class Life {
     return this.#steps.at(-1)!.log;
   }
 
-  /**
-   * What the process does when it finds nothing wrong: afterwards it counts all that is there as being on
-   * disk.
-   */
+  /** A process starts. If it finds nothing wrong, everything it found counts as acknowledged. */
   async #start(): Promise<void> {
     this.disk.fullChance = 0;
     this.disk.lostChance = 0;
@@ -131,7 +129,7 @@ class Life {
     return openContent(folder, config, { segmentBytes: 6_000 });
   }
 
-  /** The content found with a flipped bit; undefined if the server refuses to start with it. */
+  /** Returns the content found with a flipped bit; undefined if the server refuses to start with it. */
   async #startWithFlippedBit(): Promise<{ record: DataDirectory["record"]; log: Log } | undefined> {
     const files = this.disk.files();
     const path = files[Math.floor(this.#random.next() * files.length)];
@@ -188,7 +186,7 @@ class Life {
     );
   }
 
-  /** The server stops; what it had asked for before may still end one way or the other. */
+  /** The server stops. Its pending writes may still succeed or fail. */
   #fail(): void {
     this.counts.failures += 1;
     this.#isBroken = true;
@@ -215,7 +213,10 @@ class Life {
     this.#write({ ...hardState, commit: index }, meta, entries);
   }
 
-  /** A snapshot of the own state, beside all other writes. It may fail, and the server goes on. */
+  /**
+   * Saves a snapshot of the server's own state, concurrently with other writes. It may fail, and the server
+   * continues.
+   */
   #save(): void {
     const { base, terms, hardState } = this.#last;
     const { commit } = hardState;
@@ -230,7 +231,7 @@ class Life {
     );
   }
 
-  /** Another server is heard of, which may have lost its disk. */
+  /** Another server is met, which may have lost its disk. */
   #meet(): void {
     const member = BigInt(1 + Math.floor(this.#random.next() * 8));
     const disk = BigInt(1 + Math.floor(this.#random.next() * 1.2));
@@ -249,7 +250,7 @@ class Life {
   }
 }
 
-/** @throws if an entry is not what was written at its place */
+/** @throws Error if an entry differs from what was written */
 function logOf({ recovered }: Awaited<ReturnType<typeof openContent>>): Log {
   const { hardState, snapshot, entries } = recovered;
   for (const entry of entries)
@@ -258,7 +259,7 @@ function logOf({ recovered }: Awaited<ReturnType<typeof openContent>>): Log {
   return { hardState, base: snapshot.index, terms: entries.map(({ term }) => term) };
 }
 
-/** Beyond the snapshots that either of them has. */
+/** Compares beyond the snapshots that either of them has. */
 function isSameLog(a: Log, b: Log): boolean {
   const base = Math.max(a.base, b.base);
   const rest = (log: Log) => log.terms.slice(base - log.base).join();
@@ -272,7 +273,7 @@ function text({ hardState, base, terms }: Log): string {
   return `term ${hardState.term} commit ${hardState.commit} base ${base} terms ${terms.join()}`;
 }
 
-/** Many have whole sectors of zeros. */
+/** Many entries have whole sectors of zeros. */
 function entryOf(index: number, term: number): Entry {
   const data = new Uint8Array((index * 37) % (index % 4 === 0 ? 3_000 : 200));
   return { kind: "normal", index, term, data: data.fill(index % 3 === 0 ? index : 0) };

@@ -7,15 +7,15 @@ import { selfSigned } from "../wire/tls/self-signed.js";
 
 const dayMs = 86_400_000;
 
-/** As etcd's. */
+/** etcd's value. */
 const validMs = 365 * dayMs;
-/** A certificate with less time left is replaced at the start: the server may run for long. */
+/** A certificate with less time left is replaced at the start, since the server may then run for long. */
 const leftMsMin = 30 * dayMs;
-/** For clients whose clocks are behind. */
+/** Certificates are valid from this long before, for clients whose clocks are slow. */
 const earlierMs = dayMs;
 
 /**
- * Makes a server's own certificate (`--auto-tls`), or keeps its earlier one.
+ * Makes a server's own certificate (`--auto-tls`), or keeps the existing one.
  *
  * @throws LeaseholdError `DISK_FAILED`
  */
@@ -35,7 +35,7 @@ export async function keepSelfMade(tls: TlsFiles | undefined): Promise<void> {
   }
 }
 
-/** After a crash the two files may not match. */
+/** Whether the existing certificate can be kept. After a crash the two files may not match. */
 async function isGood({ certFile, keyFile }: TlsFiles, hosts: readonly string[], untilMs: number) {
   try {
     const certificate = new X509Certificate(await readFile(certFile));

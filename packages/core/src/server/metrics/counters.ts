@@ -1,11 +1,11 @@
 import { Traffic } from "../wire/traffic.js";
 
-/** Seconds, each twice the one before: etcd's own. */
+/** Buckets in seconds, each twice the one before, as in etcd. */
 const doubled = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => Number((first * 2 ** index).toPrecision(5)));
 const syncBuckets = doubled(0.001, 14);
 const roundTripBuckets = doubled(0.0001, 15);
-/** Prometheus' own, which etcd uses for its calls. */
+/** Prometheus' default buckets, which etcd uses for its calls. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A histogram of durations. */
@@ -28,7 +28,7 @@ export class Histogram {
     if (bucket !== -1) this.#counts[bucket]! += 1;
   }
 
-  /** @param labels without braces; empty for none */
+  /** @param labels without braces; empty: none */
   lines(name: string, labels = ""): string[] {
     let below = 0;
     const before = labels === "" ? "" : `${labels},`;
@@ -50,14 +50,14 @@ export class Histogram {
 export class PeerCounts {
   readonly traffic = new Traffic();
   readonly roundTrip = new Histogram(roundTripBuckets);
-  /** Messages that could not be sent, and of these heartbeats. */
+  /** Number of messages that could not be sent, and of heartbeats among them. */
   failures = 0;
   heartbeatFailures = 0;
-  /** Bytes that wait for its sockets. */
+  /** Bytes waiting for the server's sockets. */
   queuedBytes: () => number = () => 0;
   #pingedMs: number | undefined;
 
-  /** A ping was sent; of several without an answer, the first counts. */
+  /** A ping was sent. Of several unanswered ones, the first counts. */
   pinged(): void {
     this.#pingedMs ??= performance.now();
   }
@@ -67,7 +67,7 @@ export class PeerCounts {
     this.#pingedMs = undefined;
   }
 
-  /** A connection begins: pings on an earlier one get no answer any more. */
+  /** A connection begins. Pings on an earlier one will not be answered. */
   begun(): void {
     this.#pingedMs = undefined;
   }
@@ -92,7 +92,7 @@ export class RecentTimes {
   }
 }
 
-/** gRPC's names of its codes, as in its metrics. */
+/** gRPC's names for its codes, as in its metrics. */
 const codes = [
   "OK",
   "Canceled",
@@ -117,7 +117,7 @@ const codes = [
 export class MethodCounts {
   readonly labels: string;
   started = 0;
-  /** From the request to the end of the answer. */
+  /** Duration from the request to the end of the answer. */
   readonly took = new Histogram(callBuckets);
   readonly #handled = codes.map(() => 0);
 
@@ -144,7 +144,7 @@ export class Counters {
   readonly #walSyncs = new RecentTimes();
   readonly walSync = new Histogram(syncBuckets);
   readonly snapshotSave = new Histogram(syncBuckets);
-  /** Answers to questions for the health. */
+  /** Answers to health requests. */
   readonly healthAsked = { healthy: 0, unhealthy: 0 };
   readonly #peers = new Map<bigint, PeerCounts>();
   readonly methods: MethodCounts[] = [];
@@ -169,7 +169,7 @@ export class Counters {
     for (const id of this.#peers.keys()) if (!ids.has(id)) this.#peers.delete(id);
   }
 
-  /** A write of the log is on disk. */
+  /** A write to the log is on disk. */
   synced(tookMs: number): void {
     this.walSync.observe(tookMs / 1e3);
     this.#walSyncs.observe(tookMs);

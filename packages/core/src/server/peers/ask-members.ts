@@ -11,7 +11,7 @@ const askMs = 2_000;
 /**
  * Asks a server of a core for its members.
  *
- * @param name of the asking server
+ * @param name the asking server's name
  * @throws Error if there is no answer
  */
 export async function askMembers(url: string, name: string, tls: TlsFiles | undefined): Promise<PeerWelcome> {

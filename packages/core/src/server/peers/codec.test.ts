@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage } from "./codec.js";
 import { bulkSince } from "./hello.js";
 import { Frames, frame, helloBytesMax } from "./frames.js";
 
-/** The version of the protocol. */
+/** The newest protocol version. */
 const newest = bulkSince;
 
 const count = fc.maxSafeNat();
@@ -105,7 +105,7 @@ describe("messages between servers", () => {
     );
   });
 
-  test("cut off or damaged, they are refused with a RangeError, or are another message", () => {
+  test("cut off or damaged, they are refused with a RangeError, or decoded as another message", () => {
     fc.assert(
       fc.property(messages, fc.nat(), fc.nat({ max: 255 }), (sent, where, byte) => {
         const bytes = Buffer.concat(encodeMessage(sent, newest));
@@ -120,7 +120,7 @@ describe("messages between servers", () => {
     );
   });
 
-  test("a server of the version before sends a proposal once, and gets it as it knows it", () => {
+  test("a server of the previous version sends each proposal once, and receives proposals in its format", () => {
     const once = {
       kind: "propose",
       from: 1n,
@@ -137,7 +137,7 @@ describe("messages between servers", () => {
     expect(decodeMessage(bytes, bulkSince - 1)).toEqual(taken);
   });
 
-  test("a stranger gets no memory: a long message is refused by its length", () => {
+  test("strangers get no memory: a long message is refused by its length", () => {
     const frames = new Frames(() => undefined);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(helloBytesMax + 1, 0);

@@ -6,13 +6,13 @@ import type { PeerMessage } from "../../replica/types.js";
 import { bulkSince } from "./hello.js";
 
 /**
- * Encoding of messages between servers: the kind, sender and receiver, then the kind's fields in this
- * order. Counts are 64-bit floats, as in the journal: they stay exact as far as the program's own numbers
- * do. All is little-endian.
+ * Encodes messages between servers: the kind, sender and receiver, followed by the kind's fields in order.
+ * Counts are 64-bit floats, as in the journal, and as exact as the program's own numbers. Everything is
+ * little-endian.
  */
 type Field = "count" | "id" | "lease" | "flag" | "bytes" | "entries" | "meta" | readonly string[];
 
-/** A mismatch between a message's fields and its layout does not compile. */
+/** The compiler rejects a message whose fields don't match its layout. */
 type Layouts = {
   readonly [Kind in PeerMessage["kind"]]: Readonly<
     Record<Exclude<keyof Extract<PeerMessage, { kind: Kind }>, "kind" | "from" | "to">, Field>
@@ -67,7 +67,7 @@ type Layout = readonly (readonly [string, Field])[];
 const layoutOf: readonly Layout[] = kinds.map((kind) => Object.entries(layouts[kind]));
 const numberOf = new Map<string, number>(kinds.map((kind, index) => [kind, index]));
 
-/** Fields that a proposal sent only once lacks; in this order, which is that of the layouts. */
+/** Fields missing in the proposals of servers that send each only once, in the order of the layouts. */
 const onceOnly: Readonly<Record<string, number | boolean>> = { life: 0, settled: 0, again: false };
 
 const onceLayoutOf = layoutOf.map((layout) => layout.filter(([name]) => !(name in onceOnly)));
@@ -76,12 +76,12 @@ function layoutsOf(version: number): readonly Layout[] {
   return version < bulkSince ? onceLayoutOf : layoutOf;
 }
 
-/** Fields of a fixed length: the longest layout has five of 8 bytes. */
+/** Length of the fixed-length fields: the longest layout has five of 8 bytes. */
 const headBytes = 1 + 8 + 8 + 5 * 8;
 
 /**
- * The parts of a message, to be sent in order. Large parts are not copied.
- * @param version of the protocol that the receiver supports
+ * Encodes a message as parts to be sent in order. Large parts are not copied.
+ * @param version of the protocol with the receiver
  */
 export function encodeMessage(message: PeerMessage, version: number): Uint8Array[] {
   const kind = numberOf.get(message.kind)!;

@@ -7,16 +7,16 @@ import { Frames, frame } from "./frames.js";
 import { readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";
 
-/** Heartbeats without an answer until a dial in progress is given up. */
+/** Number of unanswered heartbeats after which a dial in progress is given up. */
 const dialBeatsMax = 2;
 
-/** Smaller parts are copied together: many buffers cost a socket more than copying them. */
+/** Smaller parts are copied together: for a socket, many buffers cost more than copying them. */
 const copiedBytesMax = 64 * 1024;
 
 /**
- * Bytes in the socket at a time, and the largest piece. The socket joins everything queued to one write,
- * and reports only that write's end: on a slow connection nothing would seem to leave for as long as a full
- * window takes.
+ * Bound of the bytes in the socket at a time, and of each piece. The socket joins everything queued into one
+ * write, and reports only the end of that write. With more bytes, a slow connection would seem to make no
+ * progress while a full window is sent.
  */
 const handedBytesMax = 256 * 1024;
 
@@ -29,16 +29,19 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly hello: Uint8Array;
   readonly tls: TlsFiles | undefined;
-  /** Heartbeats without an answer, and without a byte sent, until it counts as cut off. */
+  /**
+   * Number of heartbeats without an answer, and without a byte sent, after which the connection counts as cut
+   * off.
+   */
   readonly silentBeatsMax: number;
   readonly traffic: PeerCounts["traffic"];
   /** Notified of pings and their answers. */
   readonly pings?: Pick<PeerCounts, "answered" | "begun" | "pinged">;
-  /** Returns the reason to refuse it; empty if there is none. */
+  /** Returns the reason to refuse the other side; empty if there is none. */
   readonly judge: (welcome: PeerWelcome) => Promise<string>;
   readonly welcome: () => void;
   readonly lost: (problem: string) => void;
-  /** Some of the output has left. */
+  /** Some of the output was sent. */
   readonly written: () => void;
 }
 
@@ -69,7 +72,7 @@ export class Connection {
       options.traffic.follow(socket);
       options.pings?.begun();
     } catch (error) {
-      // Certificates, or a revocation list, may be half written: no caller would catch that here.
+      // Certificates or a revocation list may be half written; callers would not catch that error.
       this.#problem = (error as Error).message;
       setImmediate(() => this.#lose());
       return;
@@ -96,7 +99,7 @@ export class Connection {
     return this.#queuedBytes + (this.#socket?.writableLength ?? 0);
   }
 
-  /** Output of one turn is sent together. */
+  /** Output of one turn is written together. */
   write(parts: readonly Uint8Array[]): void {
     for (const part of frame(parts)) {
       if (part.length <= handedBytesMax) this.#queue(part);
@@ -113,8 +116,8 @@ export class Connection {
   }
 
   /**
-   * This process may have been suspended with answers still unread: they are read before immediates run. So
-   * no time is measured: only heartbeats count that this process has gone through.
+   * Counts heartbeats instead of time, since this process may have been suspended with answers unread: they
+   * are read before immediates run.
    */
   beat(): void {
     setImmediate(() => this.#judgeSilence());
@@ -151,7 +154,7 @@ export class Connection {
     this.#isAnswered = true;
     const welcome = readWelcome(body);
     const { refusal } = welcome;
-    // A server that refuses us hangs up, perhaps before our own disk is done.
+    // A server that refuses us hangs up, perhaps before our own check is done.
     if (refusal !== "") this.#problem = refusal;
     this.#options.judge(welcome).then(
       (own) => {

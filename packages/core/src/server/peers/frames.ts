@@ -1,12 +1,12 @@
 import { pieceBytesMax } from "../../journal/snapshots.js";
 
-/** A frame is its length, 4 bytes, and that many bytes. A frame of length 0 is a heartbeat. */
+/** A frame is a length of 4 bytes, and that many bytes. A frame of length 0 is a heartbeat. */
 const lengthBytes = 4;
 
-/** The largest are pieces of snapshots. */
+/** The largest frames are pieces of snapshots. */
 export const frameBytesMax = pieceBytesMax;
 
-/** An unidentified peer gets no more of our memory. */
+/** The bound for an unidentified peer. */
 export const helloBytesMax = 16 * 1024;
 
 export function frame(parts: readonly Uint8Array[]): Uint8Array[] {
@@ -27,7 +27,7 @@ export class Frames {
   #length = 0;
   #needed = lengthBytes;
 
-  /** @param take gets each frame's body, which is valid during the call only */
+  /** @param take receives each frame's body, which is valid only during the call */
   constructor(take: (body: Buffer) => void) {
     this.#take = take;
   }
@@ -41,7 +41,7 @@ export class Frames {
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    // Chunks are joined once, when all have arrived.
+    // Chunks are joined only once, when all have arrived.
     if (this.#length < this.#needed) return;
     let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
     this.#needed = lengthBytes;

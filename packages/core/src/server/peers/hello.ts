@@ -10,20 +10,20 @@ import { unwelcome } from "../../replica/roll.js";
 import { type CoreMember, newestVersion, oldestVersion } from "../../state/members.js";
 import { idText } from "../config/identity.js";
 
-/** A server's claims to another. */
+/** A server's claims about itself to another. */
 export interface Self {
   readonly cluster: bigint;
   readonly id: MemberId;
   readonly name: string;
   readonly disk: bigint;
-  /** The cluster's version: the oldest that this server speaks with others. */
+  /** The cluster's version: the oldest version in which this server communicates. */
   readonly version: number;
 }
 
-/** Use of the rest of the connection. */
+/** The use of a connection after the hello. */
 export type Purpose = "messages" | "bulk" | "snapshot";
 
-/** From this version on there is a second connection, for large messages, and proposals may be repeated. */
+/** From this version on, a second connection carries large messages, and proposals may be repeated. */
 export const bulkSince = 8;
 
 export function helloBytes(
@@ -46,9 +46,10 @@ export function readHello(bytes: Buffer): PeerHello {
 }
 
 /**
- * A caller looking for another server gets no disk id: it would take it for that one's.
+ * Answers a hello. A caller that looks for another server gets no disk id, which it would take for that
+ * server's.
  *
- * @param removed the other one is a former member
+ * @param removed the caller is a former member
  */
 export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, removed = false): Uint8Array {
   const disk = hello.cluster === self.cluster && hello.to === self.id ? self.disk : 0n;
@@ -56,12 +57,12 @@ export function welcomeBytes(self: Self, hello: PeerHello, refusal: string, remo
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk, removed }));
 }
 
-/** Reason of its refusal, empty if there is none; and the id of its disk. */
+/** Reads an answer: the reason of a refusal, if any, and the id of the answering server's disk. */
 export function readWelcome(bytes: Buffer): PeerWelcome {
   return fromBinary(PeerWelcomeSchema, bytes);
 }
 
-/** Of a joining server, which does not know its identity yet. */
+/** The hello of a joining server, which does not know its identity yet. */
 export function questionBytes(name: string): Uint8Array {
   const versions = { version: oldestVersion, newest: newestVersion };
   return toBinary(PeerHelloSchema, create(PeerHelloSchema, { ...versions, name, asksMembers: true }));
@@ -82,17 +83,17 @@ export function membersBytes(
   return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, cluster, members: records }));
 }
 
-/** The newest version that its sender supports. */
+/** The newest version that the sender supports. */
 export function newestOf({ newest, version }: PeerHello): number {
   return Math.max(newest, version);
 }
 
-/** The newest version that both support. */
+/** The newest version that both sides support. */
 export function spokenWith(hello: PeerHello): number {
   return Math.min(newestOf(hello), newestVersion);
 }
 
-/** Why its sender gets no member list; empty if it does. */
+/** Returns why the sender gets no member list; empty if it does. */
 export function objectionTo(hello: PeerHello, { version }: Self): string {
   if (hello.version <= newestVersion && newestOf(hello) >= version) return "";
   const found = rangeText(hello.version, newestOf(hello));
@@ -103,7 +104,7 @@ function rangeText(oldest: number, newest: number): string {
   return oldest === newest ? `${newest}` : `${oldest} to ${newest}`;
 }
 
-/** Why the sender of this hello is refused; empty if it is not. */
+/** Returns why the sender of this hello is refused; empty if it is not. */
 export function refusalOf(hello: PeerHello, self: Self, isMember: boolean): string {
   const objection = objectionTo(hello, self);
   if (objection !== "") return objection;

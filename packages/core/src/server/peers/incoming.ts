@@ -16,33 +16,33 @@ export interface Received {
   message(message: PeerMessage): void;
   /** A part of a message from this member has arrived. */
   arriving(member: MemberId): void;
-  /** A snapshot has arrived as a whole; `state` was restored from it. */
+  /** A snapshot has arrived completely; `state` was restored from it. */
   snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
 }
 
 /** Handles one incoming connection. */
 export interface IncomingHandler {
-  /** Why the sender of this hello is refused; empty if it is not. */
+  /** Returns why the sender of this hello is refused; empty if it is not. */
   judge(hello: PeerHello): string;
-  /** Whether its sender is a former member. */
+  /** Whether the sender is a former member. */
   wasRemoved(hello: PeerHello): boolean;
-  /** For a joining server. */
+  /** The member list for a joining server. */
   members(): readonly CoreMember[];
-  /** Its identity is verified, as far as possible. */
+  /** The sender's identity is verified as far as possible. */
   admitted(hello: PeerHello): void;
   readonly received: Received;
   trouble(text: string): void;
 }
 
-/** Interval of reports that a message is arriving, ms: more frequent than servers' ticks. */
+/** Interval at which to report that a message is arriving, ms; shorter than servers' ticks. */
 const arrivingMs = 50;
 
-/** A connection for a snapshot carries nothing else. */
+/** A snapshot in transfer. Its connection carries nothing else. */
 interface Transfer {
   message: InstallSnapshot | undefined;
   pieces: Uint8Array[];
   bytes: number;
-  /** Piece by piece, as they arrive: at once it would take seconds. */
+  /** Restores piece by piece, as they arrive: at once it would take seconds. */
   restoring: RestoringState;
   isEnding: boolean;
 }
@@ -52,18 +52,18 @@ function newTransfer(): Transfer {
 }
 
 export interface IncomingBounds {
-  /** A peer that has sent no hello within it is disconnected. */
+  /** Timeout for a peer's hello. */
   readonly helloMs: number;
-  /** A peer that is silent for this long is disconnected. */
+  /** A peer that is silent for this long is disconnected, ms. */
   readonly silenceMs: number;
-  /** Bytes of one snapshot. */
+  /** Bound of one snapshot. */
   readonly snapshotBytesMax: number;
 }
 
-/** Memory of a piece beside its bytes. */
+/** Memory of a piece in addition to its bytes. */
 const pieceOverheadBytes = 100;
 
-/** One connection that another server has made. */
+/** One connection dialed by another server. */
 export class Incoming {
   readonly #socket: Socket;
   readonly #handler: IncomingHandler;
@@ -96,13 +96,13 @@ export class Incoming {
       this.#fail(error);
     }
     this.#reportArriving();
-    // One chunk of a snapshot in each turn of the event loop.
+    // Reads one chunk of a snapshot per turn of the event loop.
     if (this.#transfer === undefined || this.#socket.destroyed) return;
     this.#socket.pause();
     setImmediate(() => this.#socket.resume());
   }
 
-  /** A long message takes time, in which its sender counts as alive. */
+  /** A long message takes time; meanwhile its sender counts as alive. */
   #reportArriving(): void {
     if (!this.#isAdmitted || this.#transfer !== undefined || !this.#frames.isWithin) return;
     const nowMs = performance.now();

@@ -5,16 +5,19 @@ import { LeaseholdError, invalidConfig } from "leasehold/common";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
 import { askMembers } from "./ask-members.js";
 
-/** A server that was just told to add us may not have applied it yet, and one may be down. */
+/**
+ * Time for attempts, ms: a server that was just told to add us may not have applied that yet, and one may be
+ * down.
+ */
 const tryMs = 15_000;
 const pauseMs = 300;
 
 /**
- * Asks the servers of `--initial-cluster` for this server's identity: the member with its addresses, added
- * before (`etcdctl member add`).
+ * Asks the servers in `--initial-cluster` for this server's identity: the member with its addresses, which
+ * must have been added before (`etcdctl member add`).
  *
- * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with
- * another data directory; `UNREACHABLE` if none of them answers
+ * @throws LeaseholdError `INVALID_CONFIG` if they know no such member, or it has started before with another
+ *   data directory; `UNREACHABLE` if none of them answers
  */
 export async function join(config: CoreConfig): Promise<Identity> {
   const others = config.initialCluster.filter(({ name }) => name !== config.name);
@@ -53,7 +56,7 @@ function identify({ cluster, members }: PeerWelcome, config: CoreConfig): Identi
     return invalidConfig(
       `no member of the core has the addresses ${own.peerUrls.join()}: add it first (etcdctl member add)`,
     );
-  // Its promises are lost with that directory, so it must not continue under that id.
+  // The member's promises were lost with that directory, so it must not continue under that id.
   if (self.name !== "")
     return invalidConfig(
       `the member ${idText(self.id)} at ${own.peerUrls.join()} has started before, with another data directory: ` +

@@ -8,50 +8,52 @@ import { encodeMessage } from "./codec.js";
 import { Connection } from "./connection.js";
 import { bulkSince } from "./hello.js";
 
-/** Output queued for a slow peer: twice what the log has in flight to one. */
+/** Bound of output queued for a slow peer: twice what the log has in flight to one. */
 const waitingBytesMax = 32 * 1024 * 1024;
 
-/** Proposals queued here; further ones wait at their sender until half of these have left. */
+/** Bound of proposals queued here. Further ones wait at their sender until half of these have been sent. */
 const proposalBytesMax = 1024 * 1024;
 
-/** Heartbeats without an answer until a peer counts as gone. */
+/** Number of unanswered heartbeats after which a peer counts as gone. */
 const silentBeatsMax = 5;
 
-/** Answers on a slow connection queue behind everything in the kernel's buffers. */
+/**
+ * The same for the bulk connection: answers on a slow one queue behind everything in the kernel's buffers.
+ */
 const bulkSilentBeatsMax = 30;
 
-/** Delay between dials: a server that comes back is found before an election would be over. */
+/** Delay between dials, ms. A server that comes back is found faster than an election takes. */
 const redialMs = 200;
 
 export interface LinkOptions {
   readonly peer: KnownMember;
-  /** @param isBulk of the second connection */
+  /** @param isBulk whether it is for the second connection */
   readonly hello: (isBulk: boolean) => Uint8Array;
   readonly tls: TlsFiles | undefined;
   /**
-   * A server that is silent for this long counts as gone. A silently broken connection would otherwise last
-   * for minutes.
+   * A server that is silent for this long counts as gone, ms. A silently broken connection would otherwise
+   * last for minutes.
    */
   readonly silenceMs: number;
   /** Messages in flight may be lost. */
   readonly unreachable: () => void;
-  /** For operators: why there is no connection. */
+  /** Reports to operators why there is no connection. */
   readonly trouble: (text: string) => void;
-  /** @param takesRepeats it recognizes repeated proposals */
+  /** @param takesRepeats the peer recognizes repeated proposals */
   readonly connected: (takesRepeats: boolean) => void;
   /** There is room for proposals again. */
   readonly drained: () => void;
-  /** It reports that this server is a former member. */
+  /** The peer reports that this server is a former member. */
   readonly removed: () => void;
-  /** Why a server with this disk is refused; empty if it is not. */
+  /** Returns why a server with this disk is refused; empty if it is not. */
   readonly judge: (disk: bigint) => Promise<string>;
   readonly counts?: PeerCounts;
 }
 
 /**
- * Carries all messages to one server: two connections that we dial, and redial for as long as they are
- * wanted. One is for small and urgent messages, the other for those that may be large
- * (`replica/proposals/bulk.ts`). A server of an earlier version has one for both.
+ * Carries all messages to one server, over two connections that we dial, and redial while the link is open.
+ * One is for small and urgent messages, the other for messages that may be large
+ * (`replica/proposals/bulk.ts`). With a server of an earlier version, one connection carries both.
  */
 export class PeerLink {
   readonly #options: LinkOptions;
@@ -78,7 +80,7 @@ export class PeerLink {
     return this.#url;
   }
 
-  /** @returns whether it was accepted */
+  /** @returns whether the message was accepted */
   send(message: PeerMessage): boolean {
     const connection = isBulk(message) ? this.#bulk : this.#first;
     const isWelcome = connection?.isWelcome === true;
@@ -143,7 +145,7 @@ export class PeerLink {
     });
   }
 
-  /** The second connection uses the address at which the first one reached the server. */
+  /** The second connection dials the address at which the first one reached the server. */
   #connectBulk(url: string): void {
     const { hello, tls } = this.#options;
     const first = this.#first;
@@ -167,7 +169,7 @@ export class PeerLink {
 
   async #judge({ disk, removed }: PeerWelcome): Promise<string> {
     const own = await this.#options.judge(disk);
-    // Only if the right server answered.
+    // Counts only if the right server answered.
     if (own === "" && removed) this.#options.removed();
     return own;
   }

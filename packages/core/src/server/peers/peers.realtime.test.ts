@@ -19,7 +19,7 @@ import type { TlsFiles } from "../wire/tls/tls-files.js";
 import { PeerLink } from "./link.js";
 import { Peers } from "./peers.js";
 
-/** Servers of one core that only talk to each other, and others who come to their ports. */
+/** Servers of one core that send each other messages, and strangers that connect to their ports. */
 const names = ["a", "b", "c"];
 let running: Peers[] = [];
 let sockets: Socket[] = [];
@@ -49,7 +49,7 @@ const selfOf = (index: number, disk: bigint, cluster = 7n): Self => ({
 
 const meta = { index: 1, term: 1, membership: { voters: [1n, 2n], learners: [] } };
 
-/** A snapshot of some 40,000 bytes. */
+/** A snapshot of about 40,000 bytes. */
 function snapshots() {
   const state = new CoreState();
   for (let number = 0; number < 40; number += 1) {
@@ -71,14 +71,14 @@ class Server {
   readonly disks = new Map<bigint, bigint>();
   readonly spoken = new Map<bigint, number>();
   snapshots = 0;
-  /** How often it was told that it is no member any more. */
+  /** Number of times it was told that it is no longer a member. */
   removals = 0;
-  /** Its own disk takes that long. */
+  /** Delays the writes to its own disk. */
   writing: Promise<unknown> = Promise.resolve();
   readonly peers: Peers;
   readonly #port: number;
 
-  /** @param more which members its log knows, and its flags */
+  /** @param more the members known to its log, and its flags */
   constructor(
     index: number,
     ports: readonly number[],
@@ -132,7 +132,7 @@ class Server {
     return this.peers.open([{ host: "127.0.0.1", port: this.#port, isTls: false }]);
   }
 
-  /** Until one arrives. */
+  /** Sends until a message arrives. */
   async reaches(other: Server, from: bigint, to: bigint): Promise<void> {
     const before = other.messages.length;
     await eventually("a message", () => {
@@ -210,7 +210,7 @@ test("a hundred silent connections keep no member out", async () => {
 });
 
 test.runIf(process.platform === "linux")(
-  "a host that comes again and again keeps nobody of another host out, who needs longer to say who he is",
+  "a host that reconnects again and again does not exclude a slower peer from another host",
   async () => {
     const ports = await freePorts(2);
     const a = new Server(0, ports, 11n);
@@ -242,7 +242,7 @@ test("a member's new connection replaces its older one", async () => {
   expect(second.closed).toBe(false);
 });
 
-/** The third one was added while the first one was away: its log does not know it. */
+/** The third server was added while the first was away: the first server's log does not know it. */
 async function addedMeanwhile() {
   const ports = await freePorts(3);
   const a = new Server(0, ports, 11n, { known: ["a", "b"] });
@@ -251,7 +251,7 @@ async function addedMeanwhile() {
   return { a, b, c, ports };
 }
 
-test("a member unknown to the log is heard once a member lists it, and not if it was removed", async () => {
+test("a member unknown to the log is accepted once a member lists it, unless it was removed", async () => {
   const { a, b, c, ports } = await addedMeanwhile();
   await a.open();
   await c.open();
@@ -267,7 +267,7 @@ test("a member unknown to the log is heard once a member lists it, and not if it
   );
 });
 
-test("a member of another core lists nobody", async () => {
+test("lists from a member of another core do not count", async () => {
   const { a, c, ports } = await addedMeanwhile();
   const other = new Server(1, ports, 22n, { cluster: 8n });
   await other.open();
@@ -278,7 +278,7 @@ test("a member of another core lists nobody", async () => {
   expect(a.disks.size).toBe(0);
 });
 
-test("a server at an address of the flags may list itself", async () => {
+test("a server at an address in the flags may list itself", async () => {
   const ports = await freePorts(3);
   const initialUrls = [url(ports[2]!)];
   const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls });
@@ -290,7 +290,7 @@ test("a server at an address of the flags may list itself", async () => {
   expect(a.disks.get(3n)).toBe(33n);
 });
 
-/** A port that answers every server that it is no member any more. */
+/** A port that tells every server that it is no longer a member. */
 async function removerAt(port: number, self: Self): Promise<{ told: number }> {
   const remover = { told: 0 };
   const server = createServer((socket) => {
@@ -307,7 +307,7 @@ async function removerAt(port: number, self: Self): Promise<{ told: number }> {
   return remover;
 }
 
-test("only a member by the own log removes this server", async () => {
+test("only a member in this server's own log can remove it", async () => {
   const ports = (await freePorts(3)) as [number, number, number];
   const a = new Server(0, ports, 11n, { known: ["a", "b"], initialUrls: [url(ports[2])] });
   a.disks.set(2n, 22n);
@@ -345,7 +345,7 @@ test("unreadable certificate files stop nothing: the dial is retried", async () 
   expect(troubles[0]).toContain("/nowhere");
 });
 
-test("a snapshot goes where its receiver was reached, if one of its addresses is out of date", async () => {
+test("a snapshot is sent to the address at which its receiver was reached, even if another is out of date", async () => {
   const [stale, ...ports] = (await freePorts(3)) as [number, number, number];
   const a = new Server(0, ports, 11n);
   const b = new Server(1, ports, 22n);
@@ -376,12 +376,12 @@ test("a snapshot beyond a server's bound is aborted", async () => {
   expect(b.snapshots).toBe(0);
 });
 
-test("a member that only others list counts until they drop it", async () => {
+test("a member that only others list counts until they no longer list it", async () => {
   const { a, b, c, ports } = await addedMeanwhile();
   for (const server of [a, b, c]) await server.open();
   await c.reaches(a, 3n, 1n);
   expect(a.peers.known.map(({ id }) => id)).toEqual([1n, 2n, 3n]);
-  // The server was added by an entry that was never committed.
+  // The entry that added the server was never committed.
   b.peers.update({ members: membersAt(ports.slice(0, 2)), removed: new Set(), version: 7 });
   const before = c.troubles.length;
   await eventually("it is refused", () =>
@@ -392,7 +392,7 @@ test("a member that only others list counts until they drop it", async () => {
   );
 });
 
-test("a member that has moved is found where another member lists it", async () => {
+test("a member that moved is found where another member lists it", async () => {
   const [former, ...ports] = (await freePorts(4)) as [number, number, number, number];
   const [own, , third] = ports;
   const a = new Server(0, [own, former, third], 11n);
@@ -407,7 +407,7 @@ test("a member that has moved is found where another member lists it", async () 
   await a.reaches(b, 1n, 2n);
 });
 
-test("a member that has moved is found where the flags say that it is", async () => {
+test("a member that moved is found at its address in the flags", async () => {
   const [former, own, now] = (await freePorts(3)) as [number, number, number];
   const a = new Server(0, [own, former], 11n, { initialUrls: [url(now)] });
   const b = new Server(1, [own, now], 22n);
@@ -418,7 +418,7 @@ test("a member that has moved is found where the flags say that it is", async ()
   expect(a.messages).toEqual([]);
 });
 
-/** A hello as the former version says it: one number, and no newest. */
+/** A hello as the previous version sends it: one version number, and no newest. */
 function formerHello(version: number): Uint8Array {
   const { cluster, disk, id, name } = selfOf(1, 22n);
   return toBinary(
@@ -455,7 +455,7 @@ test.each([
     await eventually("it is forgotten with its connection", () => (a.spoken.get(2n) ?? 0) === 0);
   },
 );
-/** A server of that version of the protocol which takes what it is told, and reads only the connections that it is to. */
+/** A server of this protocol version that records messages, and reads only the given connections. */
 async function peerOf(
   version: number,
   reads: (isBulk: boolean) => boolean,
@@ -529,7 +529,7 @@ const proposal = (bytes: number) =>
     command: new Uint8Array(bytes),
   }) as const;
 
-test("heartbeats do not wait behind proposals; a full connection returns proposals until it has room", async () => {
+test("heartbeats do not wait behind proposals; a full connection refuses proposals until it has room", async () => {
   const peer = await peerOf(8, (isBulk) => !isBulk);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -550,7 +550,7 @@ test("heartbeats do not wait behind proposals; a full connection returns proposa
   link.close();
 });
 
-/** Until nothing more is taken; the kernel takes some, too. */
+/** Sends until no more is accepted; the kernel buffers some, too. */
 async function fillWith(link: PeerLink, message: PeerMessage): Promise<number> {
   let sent = 0;
   for (let waited = 0; waited < 10; waited += 1) {
@@ -571,7 +571,7 @@ const append = (bytes: number): PeerMessage => ({
   entries: [{ kind: "normal", index: 2, term: 1, data: new Uint8Array(bytes) }],
 });
 
-test("a deposed leader waits for what it has sent, and then forwards its clients' proposals", async () => {
+test("a deposed leader waits until its own messages are sent, and then forwards its clients' proposals", async () => {
   const peer = await peerOf(8, (isBulk) => !isBulk);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -593,7 +593,7 @@ test("a slow connection is kept while it makes progress", async () => {
   await fillWith(link, append(1 << 20));
   const [bulk] = peer.bulk;
   bulk!.on("data", () => bulk!.pause());
-  // Longer than the second connection may be silent, 3 s: a piece of some 64 KiB at a time.
+  // For longer than the second connection may be silent (3 s), 64 KiB at a time.
   for (let step = 0; step < 100; step += 1) {
     bulk!.resume();
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -611,7 +611,7 @@ test("a second welcome causes no further connection", async () => {
   link.close();
 });
 
-test("a server of the version before gets everything on one connection, and no proposal twice", async () => {
+test("a server of the previous version gets everything on one connection, and no proposal twice", async () => {
   const peer = await peerOf(7, () => true);
   const heard: string[] = [];
   const link = linkTo(peer.port, heard);
@@ -647,7 +647,7 @@ test("answers that arrived during a suspension are read before silence is judged
     (socket, isBulk) => {
       if (isBulk) return;
       pings += 1;
-      // One more beat in silence, and it would count as gone.
+      // After one more silent heartbeat it would count as gone.
       if (pings < 5) return;
       for (const part of frame([])) socket.write(part);
       if (pings === 5) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, silenceMs / 4);

@@ -17,26 +17,26 @@ import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 
 /**
- * Unidentified connections. A further one closes the oldest of the host with most of them: no host excludes
- * others by waiting, or by many connections.
+ * Bound of unidentified connections. A further one closes the oldest of the host with the most, so that no
+ * host excludes others by silence or by many connections.
  */
 const strangersMax = 64;
 
-/** A peer that has not proven its identity by then is disconnected, ms. */
+/** Time for a peer to prove its identity, ms. */
 const handshakeMs = 5_000;
 
 /** Timeout for a stranger's hello, ms: a few round trips. */
 const helloMs = 2_000;
 
-/** For connections that other servers dial; they send far more often. */
+/** Factor of the silence allowed on connections that other servers dial, which send far more often. */
 const incomingSilenceFactor = 10;
 
-/** Delay between two rounds of asking the members. */
+/** Delay between two rounds of asking members, ms. */
 const askPauseMs = 2_000;
 
 /**
- * As a multiple of a link's silence: then the members are asked again whether they list members that the
- * log does not know.
+ * A multiple of a link's silence. After this time, members are asked again whether they still list the
+ * members that the log does not know.
  */
 const relistFactor = 4;
 
@@ -44,23 +44,25 @@ const relistFactor = 4;
 export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
-  /** @param takesRepeats it recognizes repeated proposals */
+  /** @param takesRepeats the peer recognizes repeated proposals */
   connected(member: MemberId, takesRepeats: boolean): void;
-  /** The connection to it has room for proposals again. */
+  /** The connection to the member has room for proposals again. */
   drained(member: MemberId): void;
-  /** Whether a server has this disk, or came back with another; undefined while that is unknown. */
+  /**
+   * Whether this is the server's known disk, or it came back with another one; undefined if no disk is known.
+   */
   isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
-  /** Records a server's disk, unless one is known; false if it is another. */
+  /** Records a server's disk, if none is known. False: another one is known. */
   learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
   /** The newest version that another server supports; 0: no longer known. */
   speaks(member: MemberId, version: number): void;
   /** Another server reports that this one is a former member. */
   removed(): void;
-  /** For operators; equal texts are logged once a minute. */
+  /** Reports to operators. Reports with equal causes are logged once a minute. */
   trouble(cause: string, text: string): void;
-  /** A connection whose certificate is not accepted. */
+  /** A connection's certificate was not accepted. */
   refused(address: string, text: string): void;
-  /** A file of TLS is unusable at present. */
+  /** A TLS file is unusable at present. */
   unusable(text: string): void;
 }
 
@@ -68,32 +70,32 @@ export interface PeersOptions {
   readonly self: Omit<Self, "version">;
   /** The servers of the core, until `update`. */
   readonly roll: Roll;
-  /** The other servers' addresses in this server's flags, where it also asks for the members. */
+  /** The other servers' addresses in this server's flags, which are also asked for the members. */
   readonly initialUrls: readonly string[];
   readonly tls: TlsFiles | undefined;
   readonly silenceMs: number;
   readonly snapshots: Snapshots;
-  /** Bound of a received snapshot: more than a state may have. */
+  /** Bound of a received snapshot, larger than a state may be. */
   readonly snapshotBytesMax: number;
   readonly handler: PeersHandler;
   readonly counters?: Counters;
 }
 
 /**
- * The other servers of the core. Messages to a server use connections that we dial, messages from it those
- * that it dials.
+ * The other servers of the core. We dial the connections for messages to a server, and the server dials those
+ * for messages from it.
  */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #counters: Counters;
   readonly #links = new Map<MemberId, { readonly ways: string; readonly link: PeerLink }>();
   readonly #listeners: Listener[] = [];
-  /** With their hosts. */
+  /** Unidentified connections, with their hosts. */
   readonly #strangers = new Map<Socket, string>();
-  /** One per server and purpose: a newer one replaces an older. */
+  /** One connection per server and purpose: a newer one replaces an older one. */
   readonly #admitted = new Map<string, Socket>();
   readonly #closed = new AbortController();
-  /** Already reported as unreachable, once per failure. */
+  /** Servers already reported as unreachable, once per failure. */
   readonly #unreachable = new Set<MemberId>();
 
   readonly #listed = new ListedMembers();
@@ -109,7 +111,7 @@ export class Peers {
     this.#roll = options.roll;
   }
 
-  /** The members of the log, and others that they list, with all their addresses. */
+  /** Members of the log, and members that others list, with all their addresses. */
   get known(): readonly CoreMember[] {
     const members = [...this.#roll.members, ...this.#listed.unknownTo(this.#roll)];
     return members.map((member) => ({ ...member, peerUrls: this.#listed.addressesOf(member) }));
@@ -123,7 +125,7 @@ export class Peers {
     return { ...this.#options.self, version: this.#roll.version };
   }
 
-  /** Replaces the servers. Messages to and from removed ones are dropped. */
+  /** Replaces the roll. Messages to and from removed servers are dropped. */
   update(roll: Roll): void {
     this.#roll = roll;
     this.#updateLinks();
@@ -162,7 +164,7 @@ export class Peers {
     this.update(this.#roll);
   }
 
-  /** @returns whether it was accepted */
+  /** @returns whether the message was accepted */
   send(message: PeerMessage): boolean {
     if (message.kind !== "snapshot") return this.#links.get(message.to)?.link.send(message) ?? false;
     void this.#sendSnapshot(message);
@@ -186,13 +188,13 @@ export class Peers {
       silenceMs,
       counts: this.#counters.peer(peer.id),
       unreachable: () => {
-        // It may have moved.
+        // The server may have moved.
         this.#askMembers();
         if (this.#unreachable.has(peer.id)) return;
         this.#unreachable.add(peer.id);
         handler.unreachable(peer.id);
       },
-      // Counts only from a member by this server's own log.
+      // Counts only if it comes from a member of this server's own log.
       removed: () => {
         if (this.#roll.members.some(({ id }) => id === peer.id)) handler.removed();
       },
@@ -202,7 +204,7 @@ export class Peers {
         handler.connected(peer.id, takesRepeats);
       },
       drained: () => handler.drained(peer.id),
-      // Earlier versions do not send it.
+      // Earlier versions do not send a disk id.
       judge: async (disk) =>
         disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(nameOf(peer)),
     });
@@ -213,7 +215,7 @@ export class Peers {
     const peer = this.#others.find(({ id }) => id === message.to);
     try {
       if (peer === undefined) throw new Error("it is no member");
-      // The address at which it was reached: one of several may be out of date.
+      // The address at which the peer was reached, as one of several may be out of date.
       const url = this.#links.get(peer.id)?.link.url ?? peer.peerUrls[0]!;
       await sendSnapshot(message, peer.id, url, snapshots, this.#self, tls, this.#closed.signal);
       handler.snapshotSent(message.to, true);
@@ -261,7 +263,7 @@ export class Peers {
       members: () => this.#roll.members,
       admitted: (hello: PeerHello) => this.#admit(hello, socket),
       received: handler,
-      // Normal when a core begins: it must not suppress the report of another refusal.
+      // Normal when a core begins, so it must not suppress the report of another refusal.
       trouble: (text: string) =>
         handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),
     };
@@ -284,7 +286,7 @@ export class Peers {
     socket.once("close", () => {
       if (this.#admitted.get(place) !== socket) return;
       this.#admitted.delete(place);
-      // It may come back as it was before.
+      // The server may come back with an earlier version.
       if (purpose === "messages") this.#options.handler.speaks(from, 0);
     });
   }
@@ -301,8 +303,8 @@ export class Peers {
   }
 
   /**
-   * Asks for the members, at the addresses of the log and of this server's flags: a caller is unknown, or a
-   * member unreachable. No claim of a caller is used.
+   * Asks for the members at the addresses in the log and in this server's flags, because a caller is unknown
+   * or a member unreachable. Claims of callers are not used.
    */
   #askMembers(): void {
     const { initialUrls, self, tls } = this.#options;
@@ -326,7 +328,7 @@ export class Peers {
     });
   }
 
-  /** A member that only others list may be none: the entry that added it may never have been committed. */
+  /** A member that only others list may not be one: the entry that added it may never have been committed. */
   #relist(): void {
     clearTimeout(this.#relisting);
     if (this.#closed.signal.aborted || this.#listed.unknownTo(this.#roll).length === 0) return;
@@ -334,7 +336,7 @@ export class Peers {
   }
 }
 
-/** The oldest connection of the host that has most. */
+/** Returns the oldest connection of the host with the most. */
 function oldestOfMost(strangers: ReadonlyMap<Socket, string>): Socket {
   const byHost = new Map<string, Socket[]>();
   for (const [socket, host] of strangers) {
@@ -357,7 +359,10 @@ function nameOf({ id, name }: CoreMember): string {
 
 const notReached = "has to be reached by us first, at its own address";
 
-/** While servers start one after the other, one may be missing, or not know the caller. */
+/**
+ * Whether a problem is normal while servers start one after the other: a server is missing, or does not know
+ * the caller yet.
+ */
 export function isUsualAtStart(text: string): boolean {
   return text.endsWith(notReached) || /\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\b/.test(text);
 }

@@ -13,10 +13,10 @@ import { dial, onSilence } from "./sockets.js";
 const stalledMs = 10_000;
 
 /**
- * Streams the newest snapshot to a server that is too far behind, on a connection of its own, so that
- * heartbeats do not wait behind it, with back-pressure.
+ * Streams the newest snapshot to a server that is too far behind, with back-pressure, on a separate
+ * connection so that heartbeats do not wait behind it.
  *
- * @throws Error if it has not arrived as a whole
+ * @throws Error if the snapshot did not arrive completely
  */
 export async function sendSnapshot(
   message: InstallSnapshot,

@@ -21,7 +21,7 @@ const files = (own: typeof both, allowed?: AllowedNames, crlFile?: string): TlsF
   crlFile,
 });
 
-/** How a connection goes on: what either side says against it. */
+/** The outcome of a connection: the objection of either side, if any. */
 async function meet(listening: TlsFiles, dialling: TlsFiles, host = "127.0.0.1"): Promise<string> {
   const url = { host, port: 0, isTls: true };
   let refused = "";
@@ -49,7 +49,7 @@ async function meet(listening: TlsFiles, dialling: TlsFiles, host = "127.0.0.1")
   return refused === "" ? said : refused;
 }
 
-test("naming an authority admits no other certificates, even if clients are no users by it", async () => {
+test("naming an authority admits no other certificates, even if certificates do not name users", async () => {
   const stranger = new Authority("/CN=somebody else");
   const own = stranger.issue(["extendedKeyUsage = clientAuth"]);
   const asked = { ...files(both), clientCertAuth: false };
@@ -79,7 +79,7 @@ test.each([
   expect(await meet(files(other), files(both, allowed))).toBe(text);
 });
 
-test("a star in a certificate stands for a whole label of an allowed name, as in Go", async () => {
+test("a star in a certificate matches a whole label of an allowed name, as in Go", async () => {
   const allowed = { kind: "host", names: ["core1.example.com"] } as const;
   const [whole, part] = [
     issue("IP:127.0.0.1, DNS:*.example.com"),
@@ -89,7 +89,7 @@ test("a star in a certificate stands for a whole label of an allowed name, as in
   expect(await meet(files(both, allowed), files(part))).toMatch(/no host of it is allowed/);
 });
 
-test("a revoked certificate is refused on either side, even by an outdated list", async () => {
+test("a revoked certificate is refused on either side, even if the list is outdated", async () => {
   const gone = issue("IP:127.0.0.1");
   const crl = authority.revoke(gone, -1);
   expect(await meet(files(both, undefined, crl), files(other, undefined, crl))).toBe("");
@@ -97,9 +97,12 @@ test("a revoked certificate is refused on either side, even by an outdated list"
   expect(await meet(files(gone), files(both, undefined, crl))).toMatch(/^the certificate .* was revoked$/);
 });
 
-test.each(loopbacks())("at the address %s a server is known by its certificate's list", async (host) => {
-  const own = issue(`IP:${host}`);
-  expect(await meet(files(own), files(own), host)).toBe("");
-  const others = issue("IP:192.0.2.1, DNS:localhost");
-  expect(await meet(files(others), files(own), host)).toMatch(/does not match certificate's altnames/);
-});
+test.each(loopbacks())(
+  "a server at the address %s is verified by its certificate's list of names",
+  async (host) => {
+    const own = issue(`IP:${host}`);
+    expect(await meet(files(own), files(own), host)).toBe("");
+    const others = issue("IP:192.0.2.1, DNS:localhost");
+    expect(await meet(files(others), files(own), host)).toMatch(/does not match certificate's altnames/);
+  },
+);

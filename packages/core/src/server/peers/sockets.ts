@@ -12,12 +12,12 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
   const place = path === undefined ? { host, port } : { path };
   if (!isTls) return connectTcp({ ...place, noDelay: true }, ready);
   const files = tls && readTls(tls);
-  // Self-made certificates cannot be verified, and servers with them ask for none. Others show their own
-  // also where we have none: the other side decides.
+  // Self-made certificates cannot be verified, and servers with them ask for none. Other servers show theirs
+  // even if we show none: the other side decides.
   const trust = tls?.selfMadeFor === undefined ? files : { ...files, rejectUnauthorized: false };
   const revoked = tls && revokedNow(tls, files?.ca);
-  // RFC 6066 excludes addresses, and Node refuses them; the certificate is checked against the host all the
-  // same.
+  // RFC 6066 excludes addresses as server names, and Node refuses them. The certificate is still checked
+  // against the host.
   const identity = { servername: isIP(host) === 0 ? host : undefined, checkServerIdentity: identityProblem };
   const socket: TLSSocket = connectTls({ ...place, ...identity, ...trust }, () => {
     // We require of the other side what it requires of us, as in etcd.
@@ -29,8 +29,8 @@ export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => voi
 }
 
 /**
- * Fires when nothing has moved for this long; input that arrived while this process was suspended is read
- * before.
+ * Calls `silent` when nothing was sent or received for this long. Input that arrived while this process was
+ * suspended is read first.
  */
 export function onSilence(socket: Socket, silenceMs: number, silent: () => void): void {
   socket.setTimeout(silenceMs, () => {

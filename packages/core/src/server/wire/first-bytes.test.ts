@@ -8,7 +8,7 @@ import { hearFirstWords } from "./first-bytes.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** The outcome for a connection on which these pieces arrive, one after the other. */
+/** The outcome of a connection on which these pieces arrive in order. */
 async function outcomeOf(pieces: readonly Uint8Array[]) {
   const socket = new Duplex({ read: () => undefined, write: (_piece, _encoding, taken) => taken() });
   const heard: Buffer[] = [];
@@ -38,15 +38,18 @@ const words = {
   zeros: Buffer.alloc(20),
 };
 
-test.each(Object.entries(words))("%s, cut anywhere, is known and arrives whole", async (name, bytes) => {
-  const to = [name === "HTTP/2" ? "http2" : "http1"];
-  for (let at = 1; at < bytes.length; at += 1)
-    expect(await outcomeOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({ to, heard: bytes });
-  const single = [...bytes].map((byte) => Buffer.from([byte]));
-  expect(await outcomeOf(single)).toEqual({ to, heard: bytes });
-});
+test.each(Object.entries(words))(
+  "%s, split anywhere, is recognized and passed on completely",
+  async (name, bytes) => {
+    const to = [name === "HTTP/2" ? "http2" : "http1"];
+    for (let at = 1; at < bytes.length; at += 1)
+      expect(await outcomeOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({ to, heard: bytes });
+    const single = [...bytes].map((byte) => Buffer.from([byte]));
+    expect(await outcomeOf(single)).toEqual({ to, heard: bytes });
+  },
+);
 
-test("of any bytes in any pieces, none is lost, and one side has them all", async () => {
+test("no bytes are lost, however they are split, and one handler gets them all", async () => {
   const begun = fc.constantFrom(
     ...["", "P", "PR", "PRI", "PRI * HTTP/2.0\r\n", "GET"].map((text) => Buffer.from(text)),
   );

@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 import { preface } from "../../http2/frames.js";
 
-/** By this byte every HTTP/1.1 request differs from the preface of HTTP/2. */
+/** Number of bytes after which every HTTP/1.1 request differs from the HTTP/2 preface. */
 const tellingBytes = 3;
 
-/** Handlers of connections, which read them from their first byte on. */
+/** Handlers of connections, which they read from the first byte on. */
 export interface Behind {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
 }
 
 /**
- * Detects HTTP/2 or HTTP/1.1. A connection that stays silent, or stops within the first bytes, is closed.
+ * Distinguishes HTTP/2 and HTTP/1.1. A connection that stays silent, or stops within these bytes, is closed.
  */
 export function hearFirstWords(socket: Socket, silenceMs: number, behind: Behind): void {
   const silence = setTimeout(() => socket.destroy(), silenceMs);

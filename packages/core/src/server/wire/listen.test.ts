@@ -14,7 +14,7 @@ const events: ConnectionEvents = {
   failed: () => undefined,
 };
 
-test("a renewed certificate is shown on later connections, and a half-written one is not", async () => {
+test("later connections are shown a renewed certificate, but not a half-written one", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const authority = new Authority();
   const folder = mkdtempSync(join(tmpdir(), "lh-renewed-"));
@@ -53,7 +53,7 @@ test("a renewed certificate is shown on later connections, and a half-written on
   }
 });
 
-test("a new revocation list counts regardless of the other files, and a half-written one does not", async () => {
+test("a new revocation list takes effect regardless of the other files; a half-written one does not", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const authority = new Authority();
   const usage = ["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"];
@@ -97,7 +97,7 @@ test("a new revocation list counts regardless of the other files, and a half-wri
       vi.advanceTimersByTime(renewMs);
       expect(await ask(one)).toMatch(/was revoked/);
     }
-    // The certificate is being renewed, and does not fit its key yet.
+    // The certificate is being renewed, and does not match its key yet.
     copyFileSync(two.cert, certFile);
     writeFileSync(crlFile, both);
     vi.advanceTimersByTime(renewMs);
@@ -115,7 +115,7 @@ test("a new revocation list counts regardless of the other files, and a half-wri
   }
 });
 
-test("a list that cannot be read lets no server begin", async () => {
+test("a server does not start with an unreadable list", async () => {
   const authority = new Authority();
   const { ca, cert, key } = authority.issue([]);
   const crlFile = join(authority.folder, "list.pem");
@@ -144,7 +144,7 @@ test("an endless handshake times out, even if bytes keep arriving", async () => 
     { ...events, failed: (error) => void failed.push(error.message) },
   );
   const slow = connectTcp(listener.port, "127.0.0.1");
-  // The beginning of a record, and its bytes one after the other.
+  // The beginning of a record, with its bytes sent one by one.
   slow.on("error", () => undefined).write(Buffer.from([0x16, 0x03, 0x01, 0x3f, 0xff, 0x01]));
   const dripping = setInterval(() => slow.write("a"), 50);
   await new Promise((resolve) => slow.once("close", resolve));
@@ -154,7 +154,7 @@ test("an endless handshake times out, even if bytes keep arriving", async () => 
   authority.remove();
 });
 
-test("over TLS on a Unix socket, each connection is reported with the admitted one", async () => {
+test("over TLS on a Unix socket, each connection is reported with its admitted socket", async () => {
   const authority = new Authority();
   const { cert, key } = authority.issue([]);
   const folder = mkdtempSync(join(tmpdir(), "lh-unix-"));
@@ -177,7 +177,7 @@ test("over TLS on a Unix socket, each connection is reported with the admitted o
     raw.push(connectTcp(path).on("error", () => undefined));
     await expect.poll(() => admitted.length).toBe(count);
   }
-  // Their handshakes end in another order than they came in.
+  // The handshakes end in a different order than they began.
   for (const [done, index] of [2, 0, 1].entries()) {
     connect({ socket: raw[index]!, rejectUnauthorized: false }).on("error", () => undefined);
     await expect.poll(() => accepted.length).toBe(done + 1);

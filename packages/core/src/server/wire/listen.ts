@@ -10,29 +10,29 @@ import { type ListenUrl, placeOf } from "./urls.js";
 
 /** Handlers of connections. */
 export interface ConnectionEvents {
-  /** Called for each before anything is read of it; false: it is closed at once. */
+  /** Called for each connection before anything is read. False: the connection is closed at once. */
   admit(socket: Socket): boolean;
   /**
-   * Over TLS: after its handshake.
+   * Called over TLS after the handshake.
    *
-   * @param admitted the admitted socket: the one below TLS
+   * @param admitted the admitted socket: over TLS, the one below
    */
   accepted(socket: Socket | TLSSocket, admitted: Socket): void;
-  /** Its handshake has failed or timed out. */
+  /** The handshake failed or timed out. */
   failed(error: Error, socket: Socket): void;
-  /** For operators, possibly every few seconds: a TLS file is unusable at present. */
+  /** A TLS file is unusable at present; possibly called every few seconds. */
   unusable?(text: string): void;
 }
 
 /** TLS settings of a listener. */
 export interface Handshakes {
-  /** Timeout of a handshake. */
+  /** Timeout of a handshake, ms. */
   readonly handshakeMs: number;
   /** Chooses among the protocols that the client offers. */
   readonly choose?: (offer: { readonly protocols: readonly string[] }) => string | undefined;
 }
 
-/** One listening address. Every connection is counted where it is admitted, also before its handshake. */
+/** One listening address. Connections are counted when admitted, even before the handshake. */
 export class Listener {
   readonly #server: Server;
   readonly #renewing: () => void;
@@ -65,13 +65,13 @@ export class Listener {
     return new Listener(server, renewing);
   }
 
-  /** The actual port, if any was requested. */
+  /** The actual port, if the requested one is 0. */
   get port(): number {
     const address = this.#server.address();
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** Accepts no more connections; existing ones stay. */
+  /** Accepts no more connections; existing ones stay open. */
   close(): void {
     this.#renewing();
     this.#server.close();
@@ -90,8 +90,8 @@ async function listen(server: Server, { host, path, port }: ListenUrl): Promise<
 }
 
 /**
- * A killed process leaves its Unix socket behind, without a listener: sockets in use, and other files,
- * stay.
+ * Removes the Unix socket of a killed process, which has no listener. Sockets in use, and other files, are
+ * kept.
  */
 async function removeLeft(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
@@ -104,7 +104,7 @@ async function removeLeft(path: string): Promise<void> {
   if (left) await unlink(path);
 }
 
-/** Never listens itself: it gets admitted connections. */
+/** A TLS server that does not listen itself, but gets admitted connections. */
 function overTls(
   tls: TlsFiles,
   { choose, handshakeMs }: Handshakes,
@@ -114,7 +114,7 @@ function overTls(
   const asked = { requestCert: isAsked, rejectUnauthorized: isAsked };
   const content = readTls(tls);
   let revoked = revokedNow(tls, content.ca);
-  // A resumed session shows only the client's own certificate.
+  // A resumed session shows only the client's own certificate, not its chain.
   const sessions = revoked === undefined ? {} : { secureOptions: constants.SSL_OP_NO_TICKET };
   const options = { ...content, ...asked, ...sessions, handshakeTimeout: handshakeMs };
   let current: TlsOptions = { ...options, ...(choose !== undefined && { ALPNCallback: choose }) };
@@ -132,7 +132,7 @@ function overTls(
     });
     server.on("tlsClientError", (error, socket) => {
       events.failed(error, socket);
-      // Node only reports a handshake that timed out.
+      // Node only reports a handshake that timed out, and does not close it.
       socket.destroy();
     });
     return server;
@@ -145,7 +145,7 @@ function overTls(
     return below ?? socket;
   });
   const take = (socket: Socket) => {
-    // Connections over a Unix socket have no address: each has a server of its own.
+    // Connections over a Unix socket have no address, so each has its own TLS server.
     if (socket.remoteAddress === undefined) {
       serverFor(() => socket).emit("connection", socket);
       return;

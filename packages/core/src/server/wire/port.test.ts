@@ -16,7 +16,7 @@ let front: ClientPort;
 let connections: Connections;
 /** Reports of refused connections. */
 let refused: string[];
-/** Connections that have come for HTTP/2. */
+/** Bytes received by the HTTP/2 handler. */
 let heard: Buffer;
 
 beforeEach(async () => {
@@ -38,7 +38,7 @@ afterEach(() => {
   front.close();
 });
 
-test("HTTP/1.1 and HTTP/2 come to one port, and no byte is lost on the way", async () => {
+test("HTTP/1.1 and HTTP/2 share one port, and no byte is lost", async () => {
   const one = new Promise<string>((resolve) =>
     get({ host: "127.0.0.1", port, agent: false }, (answer) =>
       answer.setEncoding("utf8").on("data", resolve),
@@ -48,7 +48,7 @@ test("HTTP/1.1 and HTTP/2 come to one port, and no byte is lost on the way", asy
   const said = Buffer.concat([preface, Buffer.from("x".repeat(200_000))]);
   const socket = connect(port, "127.0.0.1");
   socket.setNoDelay(true);
-  // The first bytes come alone.
+  // The first bytes are sent separately.
   for (const [from, to] of [
     [0, 1],
     [1, 2],
@@ -109,7 +109,7 @@ test("a connection without complete first bytes is closed after ten seconds", as
   });
   const closed = sockets.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
   for (const socket of sockets) await new Promise((resolve) => socket.once("connect", resolve));
-  // Until the words have arrived.
+  // Until the bytes have arrived.
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   await vi.advanceTimersByTimeAsync(9_000);
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false]);
@@ -119,13 +119,13 @@ test("a connection without complete first bytes is closed after ten seconds", as
 
 const closed = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve));
 
-/** A connection from one of the addresses that this machine has. */
+/** Connects from one of this machine's addresses. */
 const from = (localAddress: string) => {
   const socket = connect({ port, host: "127.0.0.1", localAddress });
   return socket.on("error", () => undefined).resume();
 };
 
-test("connections are bounded: one address gets half of them, and another one still gets in", async () => {
+test("connections are bounded: one address gets half of them, and another one can still connect", async () => {
   const first = [1, 2, 3].map(() => from("127.0.0.1"));
   await expect.poll(() => connections.open).toBe(3);
   await closed(from("127.0.0.1"));
@@ -134,7 +134,7 @@ test("connections are bounded: one address gets half of them, and another one st
   await expect.poll(() => connections.open).toBe(4);
   first[0]!.destroy();
   await expect.poll(() => connections.open).toBe(3);
-  // Three are free, and two are its own.
+  // Three places are free, and two of those are for this address.
   const again = from("127.0.0.1");
   await expect.poll(() => connections.open).toBe(4);
   expect(connections.refused).toBe(1);

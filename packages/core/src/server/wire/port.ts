@@ -6,10 +6,10 @@ import type { ListenUrl } from "./urls.js";
 import type { Connections } from "../accounts/connections.js";
 import { type Behind, hearFirstWords } from "./first-bytes.js";
 
-/** Timeout for the handshake and the first bytes. */
+/** Timeout for the handshake and the first bytes, ms. */
 const silenceMs = 10_000;
 
-/** TCP keep-alive for idle connections: detects that the client has gone. */
+/** TCP keep-alive on idle connections, ms: detects clients that are gone. */
 const probeMs = 2 * 60_000;
 
 /**
@@ -22,7 +22,7 @@ const chosen = ({ protocols }: { protocols: readonly string[] }) =>
 /** The handler of HTTP/1.1 connections. */
 export interface Http1 {
   readonly take: (socket: Socket) => void;
-  /** Releases it; connections are ended elsewhere. */
+  /** Releases resources; connections are ended elsewhere. */
   close(): void;
 }
 
@@ -37,7 +37,7 @@ export class ClientPort {
   readonly #listeners: Listener[] = [];
   readonly #sockets = new Set<Socket>();
 
-  /** @param unusable for operators: see `ConnectionEvents` */
+  /** @param unusable reports to operators: see `ConnectionEvents` */
   constructor(behind: Behind, connections: Connections, unusable?: (text: string) => void) {
     this.#behind = behind;
     this.#connections = connections;
@@ -50,7 +50,7 @@ export class ClientPort {
     this.#listeners.push(await Listener.open(url, tls, handshakes, this.#connectionEvents));
   }
 
-  /** Accepts no more connections; those passed on are ended elsewhere. */
+  /** Accepts no more connections. Those already passed on are ended elsewhere. */
   stop(): void {
     for (const listener of this.#listeners) listener.close();
   }
@@ -65,7 +65,7 @@ export class ClientPort {
       if (!this.#connections.admit(socket)) return false;
       this.#sockets.add(socket);
       socket.setKeepAlive(true, probeMs);
-      // An error is followed by its close.
+      // A close follows each error.
       socket.on("error", () => undefined);
       socket.once("close", () => this.#sockets.delete(socket));
       return true;
@@ -77,7 +77,7 @@ export class ClientPort {
       else if (protocol === "http/1.1") this.#behind.http1(socket);
       else hearFirstWords(socket, silenceMs, this.#behind);
     },
-    // The connection has been closed.
+    // The listener has closed the connection.
     failed: () => undefined,
     unusable: (text) => this.#unusable?.(text),
   };

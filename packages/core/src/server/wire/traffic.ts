@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 type Counted = Pick<Socket, "bytesRead" | "bytesWritten">;
 
-/** Bytes over sockets, closed ones included. */
+/** Bytes over sockets, including closed ones. */
 export class Traffic {
   readonly #open = new Set<Counted>();
   #closed = { received: 0, sent: 0 };

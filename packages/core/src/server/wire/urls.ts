@@ -4,11 +4,11 @@ import { type Address, formatAddress, isLoopback, readAddress } from "leasehold/
 /** An address to listen on, or to dial. */
 export interface ListenUrl extends Address {
   readonly isTls: boolean;
-  /** Of a Unix socket: host and port are unused then. */
+  /** Path of a Unix socket: host and port are then unused. */
   readonly path?: string;
 }
 
-/** The systems' own bound, with the terminating zero: longer ones would be cut off. */
+/** The systems' own bound, without the terminating zero. Longer paths would be cut off. */
 const pathBytesMax = 103;
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
@@ -28,19 +28,19 @@ export function parseUrl(flag: string, text: string): ListenUrl {
   return { ...address, isTls: scheme === "https" };
 }
 
-/** As text for people. */
+/** As text for humans. */
 export function placeOf({ host, path, port }: ListenUrl): string {
   return path ?? formatAddress(host, port);
 }
 
-/** Addresses, separated by commas, as given. */
+/** Splits a list of addresses at its commas. They are returned as given. */
 export function parseUrls(flag: string, text: string): string[] {
   const urls = text.split(",").map((part) => part.trim().replace(/\/$/, ""));
   for (const url of urls) parseUrl(flag, url);
   return urls;
 }
 
-/** A server must not be open to the whole network without an explicit setting. */
+/** A server must not be open to the whole network unless this is set explicitly. */
 export function parseListenUrls(flag: string, text: string, hasTls: boolean, insecure: boolean): ListenUrl[] {
   if (text === "") return [];
   return parseUrls(flag, text).map((url) => {

@@ -15,7 +15,7 @@ import { Answers } from "./answers.js";
 import { CoreState } from "../../../state/state.js";
 import { LongAnswer } from "./encode.js";
 
-/** For a busy machine. */
+/** Long, for a busy machine. */
 const patience = { timeout: 60_000 };
 
 const kvs = Array.from({ length: 100 }, () => ({ key: new Uint8Array(10), value: new Uint8Array(10_000) }));
@@ -26,7 +26,7 @@ const inTxn = (...responses: ResponseOp["response"][]) =>
     responses: responses.map((response) => create(ResponseOpSchema, { response })),
   });
 
-/** Calls of clients that take in an answer when they are told to. */
+/** Calls whose clients read an answer when told to. */
 const largestBytes = 1_100_000;
 const open: Answers[] = [];
 afterEach(() => {
@@ -42,7 +42,7 @@ class Stage {
     open.push(this.answers);
   }
 
-  /** @returns the client takes it in */
+  /** @returns a function by which the client reads the answer */
   ask(client: string, answer: Parameters<Answers["send"]>[1]): () => void {
     let over = () => undefined as void;
     const call = {
@@ -61,7 +61,7 @@ class Stage {
   }
 }
 
-test("a client that does not read has one large answer here, and others get theirs", async () => {
+test("a client that does not read has one large answer pending, and others get theirs", async () => {
   const stage = new Stage();
   const first = stage.ask("slow", long());
   stage.ask("slow", long());
@@ -70,14 +70,14 @@ test("a client that does not read has one large answer here, and others get thei
   stage.ask("other", long());
   await vi.waitFor(() => expect(stage.answered).toHaveLength(4), patience);
   expect(stage.answered.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
-  // It takes the first one in.
+  // The client reads the first answer.
   first();
   stage.ask("slow", long());
   await vi.waitFor(() => expect(stage.answered).toHaveLength(5), patience);
   expect(stage.answered[4]).toBeGreaterThan(1_000_000);
 });
 
-test("an executed write is answered, whatever its client has left unread, and counts", async () => {
+test("an executed write is answered however much its client has left unread, and its answer counts", async () => {
   const deleted = () => create(DeleteRangeResponseSchema, { prevKvs: kvs });
   for (const answer of [
     deleted(),
@@ -121,14 +121,14 @@ class Store {
     this.#state.apply(create(CommandSchema, { body }), 1);
   }
 
-  /** The state before the last change is removed. */
+  /** Removes all history before the last change. */
   forgetPast(): void {
     const { revisions } = this.#state;
     revisions.compact(revisions.current);
     finish(revisions.sweep());
   }
 
-  /** A snapshot takes its place. */
+  /** A snapshot replaces the state. */
   abandon(): void {
     this.#state.revisions.abandon();
   }
@@ -152,14 +152,14 @@ test("unread references to data that is in memory anyway cause no refusals", asy
   expect(stage.answered.every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
 });
 
-test("a long answer is cut off when it alone retains more than the largest one has, and not before", async () => {
+test("a long answer is cut off only when it alone retains more than the largest answer may have", async () => {
   vi.useFakeTimers();
   const [stage, store] = [new Stage(), filled()];
   const txn = { case: "responseRange", value: store.read() } as const;
   stage.ask("range", store.read());
   stage.ask("transaction", inTxn(txn));
   await vi.waitFor(() => expect(stage.answered).toHaveLength(2), patience);
-  // Each takes 200 bytes beside its key of two: up to the bound.
+  // A version takes 200 bytes in addition to its key of two: as many as fit in the bound.
   const most = Math.floor(largestBytes / 100_202);
   for (let number = 0; number < most; number += 1) store.put(`k${number}`);
   store.forgetPast();
@@ -171,7 +171,7 @@ test("a long answer is cut off when it alone retains more than the largest one h
   vi.advanceTimersByTime(1_000);
   const refusal = "cut: etcdserver: too many requests";
   expect(stage.answered.slice(3)).toEqual([refusal, refusal]);
-  // Later answers retain less; and all that there was, when a snapshot takes its place.
+  // Later answers retain less, until a snapshot replaces the state: then they retain all of it.
   vi.advanceTimersByTime(1_000);
   expect(stage.answered).toHaveLength(5);
   store.put("more");
@@ -180,7 +180,7 @@ test("a long answer is cut off when it alone retains more than the largest one h
   expect(stage.answered.slice(5)).toEqual([refusal]);
 });
 
-/** Keys enough that their tree counts, and changes in each of its leaves. */
+/** Enough keys that their tree counts; `change` changes each leaf. */
 function bushy(): { readonly store: Store; readonly change: () => void } {
   const store = new Store();
   const keyAt = (number: number) => `k${String(number).padStart(5, "0")}`;
@@ -193,7 +193,7 @@ function bushy(): { readonly store: Store; readonly change: () => void } {
 
 const cutOff = "cut: etcdserver: too many requests";
 
-test("a client that reads nothing keeps no more trees than it has room for, and one tree however much changes", () => {
+test("a client that reads nothing retains only as many trees as it has room for, and one tree at any rate of change", () => {
   vi.useFakeTimers();
   const [stage, { change, store }] = [new Stage(), bushy()];
   const cuts = () => stage.answered.filter((each) => each === cutOff).length;
@@ -208,12 +208,12 @@ test("a client that reads nothing keeps no more trees than it has room for, and 
     change();
     vi.advanceTimersByTime(1_000);
   }
-  // Each keeps a tree of 480,000 bytes, and there is room for 2,200,000.
+  // Each answer retains a tree of 480,000 bytes, and there is room for 2,200,000.
   expect(cuts()).toBeGreaterThan(2);
   expect(stage.answers.refusalFor("other")).toBeUndefined();
 });
 
-test("an unread answer that takes no more stays, however much others take after it", async () => {
+test("an unread answer that no longer grows is kept, however much room others take later", async () => {
   vi.useFakeTimers();
   const [stage, { change, store }] = [new Stage(), bushy()];
   stage.ask("early", store.read());
@@ -222,7 +222,7 @@ test("an unread answer that takes no more stays, however much others take after 
   stage.ask("large", long());
   stage.ask("later", create(RangeResponseSchema, { kvs: kvs.slice(50) }));
   await vi.waitFor(() => expect(stage.answered).toHaveLength(3), patience);
-  // The early one has half a megabyte by now, and less than that is free.
+  // The early answer takes half a megabyte by now, and less than that is free.
   expect(stage.answers.refusalFor("early")?.failure).toBe("tooManyRequests");
   vi.advanceTimersByTime(1_000);
   expect(stage.answered).not.toContain(cutOff);
@@ -243,7 +243,7 @@ test("a cut-off answer reports whether its request was executed", () => {
   );
 });
 
-test("long answers of one moment keep one tree, and what one kept is given back with it", () => {
+test("long answers of one moment retain one tree, and its room is released with the answer", () => {
   vi.useFakeTimers();
   const [stage, { change, store }] = [new Stage(), bushy()];
   const calls = Array.from({ length: 10 }, (_, number) => stage.ask(`client ${number}`, store.read()));
@@ -260,7 +260,7 @@ test("long answers of one moment keep one tree, and what one kept is given back 
   expect(stage.answered).not.toContain(cutOff);
 });
 
-test("answers of a state that a snapshot has replaced keep its tree", () => {
+test("answers from a state that a snapshot has replaced retain its tree", () => {
   vi.useFakeTimers();
   const stage = new Stage();
   for (let number = 0; number < 5; number += 1) {

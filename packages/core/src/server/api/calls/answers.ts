@@ -15,41 +15,45 @@ import {
 } from "./encode.js";
 
 /**
- * Number of the largest answers that have room at a time: one client may leave one unread, and others still
- * get theirs.
+ * Number of largest answers that have room at a time: one client may leave one unread, and others still get
+ * theirs.
  */
 const largestMax = 2;
 
 /** Interval for checking the memory that long answers retain. */
 const lookMs = 1_000;
 
-/** Approximate memory that one change replaces in the tree at most: a leaf, and at times nodes above it. */
+/**
+ * Upper bound of the tree memory that one change replaces, approximately: a leaf, and sometimes nodes above
+ * it.
+ */
 const changeBytes = 1_024;
 
 /** A long answer that its client has not read. */
 interface Untaken {
   readonly answer: ClientResponse;
   readonly charge: Charge;
-  /** The part of the charge that is for its tree. */
+  /** The part of the charge for its tree. */
   treeBytes: number;
 }
 
 type Call = Pick<UnaryCall, "cut" | "peer" | "whenOver">;
 
 /**
- * Unread answers. Clients share the room for them, so that a client that does not read uses up only its own
- * share. A long range refers to versions of the state: when the state has dropped more of those than the
- * largest answer may have, or its client has no room for the tree that it retains, the answer is cut off.
+ * Unread answers. Clients share the room for them, so a client that does not read uses up only its own share.
+ * A long range refers to versions in the state. The answer is cut off when the state has dropped more of
+ * those versions than the largest answer may have, or when its client has no room for the tree that the
+ * answer retains.
  */
 export class Answers {
   /** Bytes of unread answers. */
   readonly #room: Room<CoreError>;
   readonly #retainedBytesMax: number;
-  /** In the order of creation. */
+  /** In order of creation. */
   readonly #long = new Map<Call, Untaken>();
   readonly #looking: NodeJS.Timeout;
 
-  /** @param largestBytes of one answer */
+  /** @param largestBytes bound of one answer */
   constructor(largestBytes: number) {
     this.#room = new Room(largestMax * largestBytes, tooManyRequests);
     this.#retainedBytesMax = largestBytes;
@@ -60,7 +64,7 @@ export class Answers {
     clearInterval(this.#looking);
   }
 
-  /** The error for a client that does not read: it gets no more answers. */
+  /** Returns the error for a client that does not read, and so gets no more answers. */
   refusalFor(client: string): CoreError | undefined {
     return this.#room.hasRoomFor(client) ? undefined : this.#room.refusal(client);
   }
@@ -69,8 +73,8 @@ export class Answers {
     const client = clientOf(call);
     const bytes = bytesOfAnswer(answer);
     const isLong = isLarge(answer);
-    // An executed write is answered in any case: its client's room was checked before, and it gets no more
-    // until it reads.
+    // An executed write is always answered: its client's room was checked before, and the client gets no more
+    // answers until it reads.
     const charge = new Charge(this.#room, client);
     if (!isLong || hasWritten(answer)) charge.overdraw(bytes);
     else if (!charge.tryAdd(bytes)) {
@@ -88,15 +92,15 @@ export class Answers {
   }
 
   #look(): void {
-    // All of them together retain no more versions than the one that retains most.
+    // Together they retain no more versions than the one that retains most.
     for (const [call, { answer }] of this.#long)
       if (retainedBytes(answer) > this.#retainedBytesMax) cut(call, answer);
     this.#countTrees();
   }
 
   /**
-   * Each retains the tree nodes that have changed between it and the next one; its client is charged for
-   * them.
+   * Each answer retains the tree nodes that changed between it and the next one; its client is charged for
+   * those.
    */
   #countTrees(): void {
     const nextOf = new Map<object, number>();

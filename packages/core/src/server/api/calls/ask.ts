@@ -6,7 +6,7 @@ import { statusOf, type UnaryHandler } from "../../wire/rpc/call.js";
 import { asksForLeader, clientOf, deadlineOf } from "./calls.js";
 import type { CredentialsReader } from "./credentials.js";
 
-/** Makes the handler of a unary call from the kind of its request. */
+/** Makes the handler of a unary call for a kind of request. */
 export type Ask = (kind: ClientRequest["kind"]) => UnaryHandler;
 
 export function asking(host: CoreHost, answers: Answers, electionMs: number, reader: CredentialsReader): Ask {
@@ -25,8 +25,7 @@ function handlerOf(
     const client = clientOf(call);
     const unread = answers.refusalFor(client);
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
-    // Refused while it was decoded (`readRequest` in `methods.ts`): everything else from there is a
-    // message.
+    // Refused while decoding (`readRequest` in `methods.ts`); everything else from there is a message.
     else if (call.request instanceof CoreError) refuse(call.request);
     else if (unread !== undefined) refuse(unread);
     else {

@@ -3,17 +3,17 @@ import type { UnaryCall } from "../../wire/rpc/call.js";
 type AnyCall = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
 /**
- * Timeout of a request without a deadline, beside two election timeouts: etcd's figures. It covers the loss
- * of a leader and one election.
+ * Timeout of a request without a deadline, in addition to two election timeouts, as in etcd. It covers the
+ * loss of a leader and one election.
  */
 const requestMs = 5_000;
 
-/** On the clock by which requests are judged. */
+/** The deadline on the clock used for requests. */
 export function deadlineOf(call: Pick<AnyCall, "deadlineMs">, electionMs: number): number {
   return Math.min(call.deadlineMs, performance.now() + requestMs + 2 * electionMs);
 }
 
-/** A client may ask for a refusal instead of waiting, if the server knows no leader. */
+/** Whether the client asks to be refused instead of waiting if the server knows no leader. */
 export function asksForLeader(call: Pick<AnyCall, "metadata">): boolean {
   return call.metadata.get("hasleader").includes("true");
 }
@@ -22,11 +22,11 @@ export function asksForLeader(call: Pick<AnyCall, "metadata">): boolean {
 export interface Caller {
   readonly client: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** From its certificate; empty if it has shown none. */
+  /** From its certificate; empty without one. */
   readonly user?: string | undefined;
 }
 
-/** Metadata passed on when this server makes a call for another call. */
+/** Metadata passed on when this server makes a call on behalf of another call. */
 const handedOn = ["token", "authorization"];
 
 /** The client key for memory accounting: one per connection. */

@@ -9,12 +9,12 @@ const types = {
   bidi_streaming: "bidi_stream",
 } as const;
 
-/** Looks at each call that is over, with its response if it has one. */
+/** Observes each finished call, with its response if there is one. */
 export interface Audit {
   over(method: string, call: ServerStream | UnaryCall, response: unknown): void;
 }
 
-/** Wraps a handler, and counts its calls and their results. */
+/** Wraps a handler to count its calls and their results. */
 export function counted(
   method: DescMethod,
   handler: StreamHandler | UnaryHandler,

@@ -1,7 +1,7 @@
 import type { ServerStream } from "../../wire/rpc/call.js";
 
 /**
- * Resolves when the client has read most of the output, or on abort. It leaves no listener behind: one
+ * Resolves when the client has read most of the output, or on abort. It removes its listeners, since one
  * stream may wait thousands of times.
  */
 export function drained(stream: Pick<ServerStream, "whenDrained">, signal: AbortSignal): Promise<void> {

@@ -27,7 +27,7 @@ const header = { clusterId: 1n, memberId: 2n, revision: 3n, raftTerm: 4n };
 const kvs = (count: number, size: number) =>
   Array.from({ length: count }, (_, at) => ({ key: bytes(3), value: bytes(size), modRevision: BigInt(at) }));
 
-/** All that is sent, which is as long as was announced. */
+/** All bytes sent. Their length is the announced one. */
 function bytesOf(answer: LongAnswer): Buffer {
   const whole = Buffer.concat([...answer.pieces()]);
   expect(whole.length).toBe(answer.length);
@@ -53,7 +53,7 @@ function rangeOf({ count, size }: { count: number; size: number }) {
   });
 }
 
-test("an answer that is encoded in steps means what it means encoded at once", () => {
+test("an answer encoded in steps is equivalent to one encoded at once", () => {
   fc.assert(
     fc.property(listing, ({ count, size }) => {
       const ids = Array.from({ length: count }, (_, index) => ({ ID: BigInt(index) }));
@@ -78,7 +78,7 @@ test("an answer that is encoded in steps means what it means encoded at once", (
   );
 });
 
-test("a transaction with transactions in it means the same, encoded in steps or at once", () => {
+test("a transaction with nested transactions is equivalent, encoded in steps or at once", () => {
   const { operation } = fc.letrec<{ operation: ResponseOp }>((tie) => ({
     operation: fc.oneof(
       { depthSize: "small" },
@@ -108,7 +108,7 @@ test("a transaction with transactions in it means the same, encoded in steps or 
   );
 });
 
-test("a long range means the same, alone and twice in a transaction, read or beside a write", () => {
+test("a long range is equivalent, alone or twice in a transaction, with or without a write", () => {
   const state = new CoreState();
   for (let number = 0; number < 300; number += 1) state.apply(putOf(`k${number}`, number * 40), 1);
   const range = { key: Buffer.from("k"), rangeEnd: Buffer.from("l") };

@@ -45,13 +45,13 @@ export class LongAnswer implements LongMessage {
   }
 }
 
-/** Items encoded in one step. */
+/** Number of items encoded in one step. */
 const stepItems = 64;
 const stepBytes = 64 * 1024;
 
 /**
- * Encodes responses of watches. A response shared by many watches is encoded once. So is a shared event: it
- * is the last field, so its bytes follow the others.
+ * Returns an encoder of watch responses. A response shared by many watches is encoded once. So is a shared
+ * event: as the last field, its bytes follow the others.
  */
 export function watchEncoder(): (response: WatchResponse) => Uint8Array {
   let last: WatchResponse | undefined;
@@ -72,7 +72,7 @@ export function watchEncoder(): (response: WatchResponse) => Uint8Array {
   };
 }
 
-/** Answers with a possibly long list, and its field. */
+/** Answers with a list that may be long, and the list's field. */
 const lists = {
   "etcdserverpb.RangeResponse": [RangeResponseSchema, "kvs"],
   "etcdserverpb.DeleteRangeResponse": [DeleteRangeResponseSchema, "prevKvs"],
@@ -85,9 +85,9 @@ type AnyAnswer = ClientResponse | WatchResponse;
 type Listing = Extract<AnyAnswer, { $typeName: keyof typeof lists }>;
 type Item = KeyValue | Uint8Array | Event | { readonly ID: bigint };
 
-/** Encoding it at once would block the event loop for too long. */
+/** Whether encoding the answer at once would block the event loop for too long. */
 export function isLarge(answer: AnyAnswer): boolean {
-  // The most frequent case first: nearly every watch response has one change.
+  // The most frequent case first: nearly every watch response has only one change.
   if (answer.$typeName === "etcdserverpb.WatchResponse") return isLong(answer.events);
   if (answer instanceof LongRange) return true;
   if (answer.$typeName === "etcdserverpb.TxnResponse")
@@ -95,7 +95,7 @@ export function isLarge(answer: AnyAnswer): boolean {
   return isListing(answer) && isLong(itemsOf(answer));
 }
 
-/** Whether the request may have changed something: repeating it may do so twice. */
+/** Whether the request may have changed something, so that repeating it might change it twice. */
 export function hasWritten(answer: ClientResponse): boolean {
   if (answer.$typeName === "etcdserverpb.DeleteRangeResponse") return true;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return false;
@@ -112,13 +112,13 @@ function isLong(items: readonly Item[]): boolean {
   return bytes > stepBytes;
 }
 
-/** Approximate overhead in memory, and per item. */
+/** Approximate memory overhead per answer, and per item. */
 const overheadBytes = 1_024;
-/** Of a long answer, with the piece being sent: measured, and rounded up. */
+/** Overhead of a long answer, including the piece being sent: measured, and rounded up. */
 const longOverheadBytes = 64 * 1024;
 const itemOverheadBytes = 64;
 
-/** Bytes of versions that only this answer may retain by now. */
+/** Bytes of versions that by now only this answer may retain. */
 export function retainedBytes(answer: ClientResponse): number {
   if (answer instanceof LongRange) return answer.retainedBytes;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return 0;
@@ -128,7 +128,7 @@ export function retainedBytes(answer: ClientResponse): number {
   return most;
 }
 
-/** The range in it that retains a tree: all ranges of a transaction share one. */
+/** Returns the answer's range that retains a tree. All ranges of a transaction share one tree. */
 export function rangeWithTree(answer: ClientResponse): LongRange | undefined {
   if (answer instanceof LongRange) return answer.treeBytes > 0 ? answer : undefined;
   if (answer.$typeName !== "etcdserverpb.TxnResponse") return undefined;
@@ -139,7 +139,7 @@ export function rangeWithTree(answer: ClientResponse): LongRange | undefined {
   return undefined;
 }
 
-/** Approximate memory until its client has read it. */
+/** Approximate memory of an answer until its client has read it. */
 export function bytesOfAnswer(answer: ClientResponse): number {
   if (answer instanceof LongRange) return longOverheadBytes + answer.heldBytes;
   if (answer.$typeName === "etcdserverpb.TxnResponse") return overheadBytes + bytesOfTxn(answer);
@@ -160,8 +160,8 @@ function bytesOfTxn({ responses }: TxnResponse): number {
 }
 
 /**
- * Length and parts of the encoded answer. Equivalent to encoding it at once: in an encoded message, a
- * repeated field may be in several parts.
+ * Determines the length and the parts of an encoded answer. The result is equivalent to encoding at once: a
+ * repeated field may be split into several parts of a message.
  */
 export function* encode(answer: AnyAnswer): Steps<LongAnswer> {
   return new LongAnswer(answer, yield* partsOf(answer));
@@ -184,7 +184,7 @@ function partsOfRange(answer: LongRange): Part[] {
   return [toBinary(RangeResponseSchema, head), { length, pieces }];
 }
 
-/** Encoded twice, once to measure it: a whole encoded copy might be buffered for long. */
+/** Encodes twice, the first time for the length only: a complete encoded copy might be buffered for long. */
 function* partsOfList(answer: Listing): Steps<Part[]> {
   const [schema, name] = lists[answer.$typeName] as readonly [DescMessage, string];
   const bytesOf = (fields: object) =>
@@ -209,7 +209,7 @@ function* partsOfList(answer: Listing): Steps<Part[]> {
   return parts;
 }
 
-/** Field numbers, and the head of a nested message: number, wire type and length. */
+/** Field numbers, and the head of a nested message: field number, wire type and length. */
 const responsesField = 3;
 const operationFields = { responseRange: 1, responseDeleteRange: 3, responseTxn: 4 } as const;
 const lengthDelimited = 2;

@@ -44,7 +44,7 @@ test("a caller whose refusal is pending takes none of the few slots", async () =
   expect(new Set(await Promise.all(refused))).toEqual(new Set(["permissionDenied"]));
   release();
   expect(await Promise.all(readers)).toEqual(["held", "held", "held", "held", "tooManyRequests"]);
-  // All places are free again.
+  // All slots are free again.
   const last = use();
   await Promise.resolve();
   asked.at(-1)!(state);

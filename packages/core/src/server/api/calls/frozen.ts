@@ -8,7 +8,7 @@ import type { CredentialsReader } from "./credentials.js";
 
 type Call = Pick<UnaryCall, "deadlineMs" | "metadata" | "peer">;
 
-/** Each retains what was compacted since it was taken. */
+/** Each frozen state retains everything compacted since it was taken. */
 const frozenMax = 4;
 
 /** Frozen states in use. Clients share a bounded number. */
@@ -23,7 +23,7 @@ export class Frozen {
   }
 
   /**
-   * Uses one. An unauthorized caller takes no slot, however long its refusal takes.
+   * Uses a frozen state. An unauthorized caller takes no slot, however long its refusal takes.
    *
    * @throws CoreError `tooManyRequests` and others
    */

@@ -4,17 +4,17 @@ import type { CoreHost } from "../../../host/host.js";
 import type { MemberId } from "../../../raft/types.js";
 import type { UnaryHandler } from "../../wire/rpc/call.js";
 
-/** A server's facts for headers and status. */
+/** Facts about a server for headers and status. */
 export interface ClusterFacts {
   readonly cluster: bigint;
   readonly id: MemberId;
-  /** Bytes of the data directory. */
+  /** Size of the data directory, bytes. */
   diskBytes(): number;
 }
 
 export type UnaryHandlers = Record<string, UnaryHandler>;
 
-/** Header of an answer that comes from no command of the log. */
+/** Returns the header of an answer that does not come from a command in the log. */
 export function headerNow(host: CoreHost, { cluster, id }: ClusterFacts): ResponseHeader {
   const { revision, term } = host.status();
   return create(ResponseHeaderSchema, {

@@ -22,8 +22,8 @@ import { LongAnswer } from "./encode.js";
 const statusUnavailable = 14;
 
 /**
- * Bound of requests that a call's handler has not taken: an HTTP/1.1 client that sends on without reading
- * is disconnected.
+ * Bound of requests not taken by a call's handler. An HTTP/1.1 client that keeps sending without reading is
+ * disconnected.
  */
 const askedBytesMax = 4 * 1024 * 1024;
 
@@ -48,20 +48,22 @@ export interface LocalCall<Called extends DescMethod> {
   end(): void;
   /** @param failure thrown by `answers` */
   cancel(failure?: CallFailed): void;
-  /** The answers; throws `CallFailed` at the end if the call failed. Leaving the loop early cancels it. */
+  /**
+   * The answers. Throws `CallFailed` at the end if the call failed. Leaving the loop early cancels the call.
+   */
   readonly answers: AsyncGenerator<Output<Called>, void>;
 }
 
 /**
- * An in-memory client of this server's own services: features composed of several requests (locks,
- * elections, JSON) use the same path as every client, with the same bounds and rights.
+ * An in-memory client of this server's own services. Features composed of several requests (locks, elections,
+ * JSON) use the same path as every client, with the same bounds and rights.
  */
 export class LocalClient {
   readonly #methodAt: (path: string) => Method | undefined;
   readonly #open = new Set<LocalCarrier>();
   #isClosed = false;
 
-  /** @param methodAt the method at a path */
+  /** @param methodAt returns the method at a path */
   constructor(methodAt: (path: string) => Method | undefined) {
     this.#methodAt = methodAt;
   }
@@ -139,18 +141,18 @@ interface Arrived {
   readonly taken: () => void;
 }
 
-/** Both ends of a call in memory. Requesting the next answer acknowledges the one before. */
+/** Both ends of a call in memory. Requesting the next answer acknowledges the previous one. */
 class LocalCarrier implements Carrier, Messages {
   readonly #gone: () => void;
   readonly #untaken: (bytes: number) => void;
   readonly #wasCut: () => void;
-  /** From `#next` on. Shifting a long array for each would be slow. */
+  /** Pending requests, from `#next` on. Shifting a long array for each would be slow. */
   #asked: Uint8Array[] = [];
   #next = 0;
   #askedBytes = 0;
   readonly #arrived: Arrived[] = [];
   #exchange: Exchange | undefined;
-  /** Its end: successful without a failure. */
+  /** The call's end: success if there is no failure. */
   #end: { readonly failure: CallFailed | undefined } | undefined;
   #wake: () => void = () => undefined;
 
@@ -160,7 +162,7 @@ class LocalCarrier implements Carrier, Messages {
     this.#wasCut = cut;
   }
 
-  /** Not over: messages may follow, or be taken. */
+  /** The call is not over: messages may follow or be taken. */
   get isOpen(): boolean {
     return this.#exchange !== undefined;
   }
@@ -203,7 +205,7 @@ class LocalCarrier implements Carrier, Messages {
     if (request === undefined) return undefined;
     this.#next += 1;
     this.#askedBytes -= request.length + prefixBytes;
-    // At most half of the array has been taken.
+    // At least half of the array has been taken: drop that part.
     if (2 * this.#next >= this.#asked.length) {
       this.#asked = this.#asked.slice(this.#next);
       this.#next = 0;
@@ -218,7 +220,7 @@ class LocalCarrier implements Carrier, Messages {
   }
 
   consumed(): void {
-    // Queued requests are counted where they are kept.
+    // Queued requests are counted in the queue.
   }
 
   cancel(failure: CallFailed): void {
@@ -238,7 +240,11 @@ class LocalCarrier implements Carrier, Messages {
     exchange.over(isComplete);
   }
 
-  /** The next message, valid until `took`. Undefined: success. @throws CallFailed */
+  /**
+   * Returns the next message, which is valid until `took`; undefined: the call succeeded.
+   *
+   * @throws CallFailed
+   */
   async arrived(): Promise<Encoded | undefined> {
     while (this.#arrived.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -248,14 +254,14 @@ class LocalCarrier implements Carrier, Messages {
     return undefined;
   }
 
-  /** The caller has finished with the message: it no longer counts. */
+  /** The caller has finished with the message, which no longer counts. */
   took(): void {
     this.#arrived.shift()?.taken();
     if (this.#end !== undefined && this.#arrived.length === 0) this.#over(true);
   }
 }
 
-/** A long answer is passed on without encoding. */
+/** Long answers are passed on unencoded. */
 function decoded<Schema extends DescMethod["output"]>(
   schema: Schema,
   message: Encoded,

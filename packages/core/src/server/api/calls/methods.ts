@@ -41,7 +41,7 @@ export function methodsOf(
   });
 }
 
-/** Other messages have no content, and a list in them would be decoded as a whole. */
+/** Requests of other kinds have no content, but a list in one would be decoded completely. */
 const withContent: ReadonlySet<DescMessage> = new Set([
   CampaignRequestSchema,
   DeleteRangeRequestSchema,
@@ -58,8 +58,8 @@ export function hasContent(schema: DescMessage): boolean {
 }
 
 /**
- * Unknown fields are dropped: they would only take space in the log. An oversized request becomes its
- * refusal, without the cost of decoding.
+ * Decodes a request. Unknown fields are dropped, since they would only take space in the log. An oversized
+ * request becomes its refusal, without the cost of decoding.
  */
 export function readRequest(schema: DescMessage, bytes: Uint8Array): unknown {
   if (!hasContent(schema) && bytes.length > withoutContentBytesMax) return new CoreError("requestTooLarge");

@@ -5,8 +5,8 @@ import { statusOf, type ServerStream } from "../../wire/rpc/call.js";
 import { asksForLeader, clientOf } from "./calls.js";
 
 /**
- * Election timeouts that a stream outlives its server's leader, if its client has asked for one: etcd's
- * figure.
+ * Number of election timeouts without a leader after which a stream ends, if its client requires a leader.
+ * etcd's value.
  */
 const leaderlessFactor = 3;
 
@@ -23,7 +23,7 @@ interface Open {
  * require one.
  */
 export class Streams {
-  /** More are refused: each costs memory for as long as its client likes. */
+  /** Further streams are refused: each takes memory for as long as its client wants. */
   static readonly max = 16_384;
   readonly #host: CoreHost;
   readonly #electionMs: number;
@@ -39,7 +39,7 @@ export class Streams {
     this.#looking = setInterval(() => this.#look(), electionMs / 2);
   }
 
-  /** False: it has been refused. */
+  /** Returns false if the stream was refused. */
   admit(stream: OpenStream): boolean {
     const wantsLeader = asksForLeader(stream);
     if (wantsLeader && this.#host.status().leader === 0n) {

@@ -3,7 +3,8 @@ import { RequestOpSchema, TxnRequestSchema } from "leasehold/etcd/gen/etcd/rpc_p
 import { nestingMax, operationsMost } from "../../../state/check.js";
 
 /**
- * Comparisons, and operations of both branches, at all levels: covers everything that `checkTxn` accepts.
+ * Bound of comparisons and operations of both branches, on all levels. Covers everything that `checkTxn`
+ * accepts.
  */
 export const partsMax = 3 * operationsMost;
 
@@ -11,7 +12,7 @@ const { compare, success, failure } = TxnRequestSchema.field;
 const { requestTxn } = RequestOpSchema.field;
 const partNumbers = new Set([compare.number, success.number, failure.number]);
 
-/** A transaction to be visited: its range of bytes, and its depth. */
+/** A transaction to visit: its byte range, and its depth. */
 interface Found {
   readonly start: number;
   readonly end: number;
@@ -19,11 +20,11 @@ interface Found {
 }
 
 /**
- * Whether a transaction exceeds every bound on parts or depth, judged by its bytes, since decoding a
- * million operations is expensive.
+ * Whether a transaction exceeds every bound on parts or depth, judged by its bytes, since decoding a million
+ * operations is expensive.
  *
- * @throws RangeError if it is no message: one that extends beyond its parent could be visited once for each
- * of them
+ * @throws RangeError for an invalid message: one that exceeds its parent could otherwise be visited many
+ *   times
  */
 export function isOversized(bytes: Uint8Array): boolean {
   const reader = new BinaryReader(bytes);
@@ -43,7 +44,7 @@ export function isOversized(bytes: Uint8Array): boolean {
 
 const txnNumber = new Set([requestTxn.number]);
 
-/** The messages in these fields of a message. */
+/** Yields the messages in these fields of a message. */
 function fields(
   reader: BinaryReader,
   start: number,

@@ -14,7 +14,10 @@ import { KeptInputs } from "../../../../../../test/support/kept-inputs.js";
 import { messageOf } from "../../../../../../test/support/random-messages.js";
 import { routes } from "./routes.js";
 
-/** Any words to the port of JSON: each is answered as JSON or ended, nothing of it stays, and the port goes on. */
+/**
+ * Sends arbitrary bytes to the JSON port: each request is answered as JSON or its connection closed, no
+ * resources are left behind, and the port keeps serving.
+ */
 
 let edge: HttpEdge;
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -42,7 +45,7 @@ const nonsense = fc.oneof(
   ),
 );
 
-/** Requests of a route: a message of its kind, as it is, changed somewhere or twice, or nonsense. */
+/** Requests of a route: a valid message, one with a change, two of them, or nonsense. */
 const asked = fc.constantFrom(...paths).chain((path) => {
   const { input } = routes.get(path)!;
   const message = messageOf(input, 2).map((content) => toJsonString(input, content));
@@ -61,7 +64,7 @@ interface Said {
   readonly text: string;
 }
 
-/** A watch that has been asked nothing is answered nothing. */
+/** Undefined for an empty watch stream, which gets no answer. */
 function ask(path: string, body: string): Promise<Said | undefined> {
   return new Promise((resolve, reject) => {
     const asking = request({ port: edge.port, path, method: "POST", agent }, (answer) => {
@@ -81,7 +84,7 @@ function ask(path: string, body: string): Promise<Said | undefined> {
   });
 }
 
-/** The fault of an answer; empty if there is none. */
+/** Returns what is wrong with an answer; empty if nothing is. */
 function objectionTo({ status, text }: Said): string {
   for (const line of text.trim().split("\n")) {
     const said = JSON.parse(line) as Record<string, unknown>;
@@ -103,7 +106,7 @@ async function expectServing(): Promise<void> {
 
 const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
 
-/** The answers to these bytes on a connection: the statuses, and the errors without their quotations. */
+/** Answers to these bytes on one connection: the statuses, and the errors without quoted input. */
 async function answersTo(bytes: Uint8Array): Promise<string> {
   const { closed, socket } = saying(edge.port, bytes);
   socket.end();
@@ -112,28 +115,28 @@ async function answersTo(bytes: Uint8Array): Promise<string> {
   const objections = [...text.matchAll(/"message":"((?:[^"\\]|\\.)*)"/g)].map(([, said = ""]) =>
     said
       .replace(/^.* is no whole/, "… is no whole")
-      // The platform's parser names a place differently in different versions.
+      // The platform's parser describes positions differently in different versions.
       .replace(/ in JSON at position .*/, " in JSON")
       .replaceAll(/\\".*\\"|'.*'/g, "…"),
   );
   return [statuses.join(" ") || "closed", ...new Set(objections)].join(": ");
 }
 
-describe("an input that is kept is answered as it was", () => {
+describe("kept inputs have their recorded answers", () => {
   test.each(kept.all)("$name", async ({ bytes, outcome }) => expect(await answersTo(bytes)).toBe(outcome));
 });
 
 const found = new Map<string, Buffer>();
 afterAll(() => kept.keep(found));
 
-/** Remembers the shortest input for each answer, if what is found is to be kept. */
+/** Remembers the shortest input for each answer, if findings are to be kept. */
 async function look(bytes: Buffer): Promise<void> {
   if (!kept.isLooking) return;
   const answers = await answersTo(bytes);
   if (bytes.length < (found.get(answers)?.length ?? Infinity)) found.set(answers, bytes);
 }
 
-test("any request at any route is answered as JSON, with a code if it failed", async () => {
+test("any request to any route is answered as JSON, with a code if it failed", async () => {
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(asked, async ({ body, path }) => {
@@ -150,7 +153,7 @@ test("any request at any route is answered as JSON, with a code if it failed", a
   await expectServing();
 });
 
-/** Requests as bytes, changed somewhere, several on one connection. */
+/** Requests as bytes, each with a random change, several on one connection. */
 test("after any bytes the connection is answered or closed, and the port keeps serving", async () => {
   const whole = asked.map(({ body, path }) => Buffer.from(post(path, body)));
   const page = fc

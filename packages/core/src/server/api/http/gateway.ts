@@ -33,7 +33,7 @@ interface Shared {
   readonly times: HttpTimes;
 }
 
-/** etcd's API as JSON: one request and one answer, or lines of answers. */
+/** Answers a call of etcd's API in JSON: one request, and one answer or lines of answers. */
 export async function answerJson(
   { client, slots, times }: Shared,
   method: DescMethod,
@@ -45,7 +45,7 @@ export async function answerJson(
   try {
     free = await slots.take(call.client, gone);
     asking = client.open(method, callerOf(call), gone, charge.part(), () => call.socket.destroy());
-    // Requests of a bidirectional stream arrive while it is answered.
+    // Requests of a bidirectional stream may arrive while answers are sent.
     if (method.methodKind === "bidi_streaming") await askedFirst(method, call, asking, times);
     else await askedOnce(method, call, asking, times);
     if (method.methodKind === "unary") await answerOne(method, asking, call, times);
@@ -63,14 +63,14 @@ function callerOf({ client, request }: HttpCall): Caller {
   return { client, metadata: authorization === undefined ? {} : { authorization } };
 }
 
-/** etcd accepts no larger request: in base64 and with names about half as much again. */
+/** etcd accepts no larger requests: base64 and field names make them about half as large again. */
 const requestJsonBytesMax = 3 * 1024 * 1024;
 
 function newValues(): JsonValues {
   return new JsonValues(requestJsonBytesMax, new CoreError("requestTooLarge").message);
 }
 
-/** Other requests are small: etcd's are kilobytes at most. */
+/** Bound of other requests, which are small: etcd's have at most some kilobytes. */
 const textLengthMax = 256 * 1024;
 
 /**
@@ -106,7 +106,7 @@ async function askedOnce(
   }
   if (asked === undefined) values.end();
   asking.send(await messageOf(method, asked ?? "{}", gone));
-  // From here on it is counted in its queue.
+  // From here on the request is counted in its queue.
   count(0);
   asking.end();
 }
@@ -115,7 +115,7 @@ function endWhenLate(request: IncomingMessage, requestMs: number): NodeJS.Timeou
   return setTimeout(() => request.destroy(new NoJson("the request did not come in time")), requestMs);
 }
 
-/** Resolves with the first request; the others follow as they arrive. */
+/** Resolves with the first request; further ones are passed on as they arrive. */
 async function askedFirst(
   method: DescMethod,
   { charge, gone, request }: HttpCall,
@@ -126,12 +126,12 @@ async function askedFirst(
   const count = charge.part();
   const pieces = piecesOf(request);
   const turns = new Turns();
-  /** Number of requests completed by the next piece; undefined at the end. */
+  /** Returns the number of requests completed by the next piece; undefined at the end. */
   const next = async (): Promise<number | undefined> => {
     const { done, value } = await pieces.next();
     if (done === true) {
       values.end();
-      // A watch continues after its last request.
+      // A watch continues after the client's last request.
       if (method !== Watch.method.watch) asking.end();
       return undefined;
     }
@@ -171,7 +171,7 @@ async function answerOne(
 ): Promise<void> {
   const { response } = call;
   const parts = new TextParts();
-  // Counts as unread until its iteration ends.
+  // An answer counts as unread until its iteration ends.
   for await (const each of asking.answers) {
     await writeMessageTo(parts, method, each, call, stuckMs);
     if (!response.headersSent) await answerWhole(call, 200, answerHeaders, parts.take(), stuckMs);
@@ -180,7 +180,7 @@ async function answerOne(
   if (!response.headersSent) await answerWhole(call, 200, answerHeaders, "{}", stuckMs);
 }
 
-/** A long range makes its list during the iteration. */
+/** A long range makes its list while it is iterated. */
 const keyValuesOf = (message: Message, { name }: DescField) =>
   name === "kvs" && message instanceof LongRange ? message.keyValues() : undefined;
 
@@ -232,7 +232,7 @@ const answerHeaders = {
   "Grpc-Metadata-Content-Type": "application/grpc",
 };
 
-/** The error response: invalid JSON has no code of the core. */
+/** Builds the error response. Invalid JSON has no code of the core. */
 function failureOf(error: unknown, { methodKind }: DescMethod): CallFailed {
   if (error instanceof CallFailed) return error;
   const ofNoJson = methodKind === "bidi_streaming" ? statusUnknown : statusInvalid;
@@ -245,7 +245,7 @@ async function refuse(
   method: DescMethod,
   { stuckMs }: HttpTimes,
 ): Promise<void> {
-  // No error can follow within an answer.
+  // An error cannot follow within an answer.
   if (call.response.headersSent && method.methodKind === "unary") {
     call.socket.destroy();
     return;

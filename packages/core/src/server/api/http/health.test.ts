@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CoreError } from "../../../state/errors.js";
 import { healthOf, type HealthParts } from "./health.js";
 
-/** A server; reads by a majority and by itself fail with these. */
+/** A server whose linearizable and serializable reads fail with these codes. */
 function parts(
   more: { majority?: Error; own?: Error; corrupt?: bigint[]; voters?: bigint[] } = {},
 ): HealthParts {
@@ -26,7 +26,7 @@ test("a healthy server is alive and ready; the checks are listed on request", as
   expect(await healthOf("/readyz", "verbose", parts())).toEqual({ status: 200, text });
 });
 
-test("a server without a leader is alive and not ready, and so is a learner, each by name", async () => {
+test("a server without a leader is alive but not ready, and so is a learner; each check is named", async () => {
   const without = parts({ majority: new CoreError("noLeader") });
   expect((await healthOf("/livez", "", without)).status).toBe(200);
   const { status, text } = await healthOf("/readyz", "", without);
@@ -39,14 +39,14 @@ test("a server without a leader is alive and not ready, and so is a learner, eac
   expect(learner.text).toBe("[-]non_learner failed: this server does not vote\nreadyz check failed\n");
 });
 
-test("a corrupt server is not ready, and one that answers nothing is not alive", async () => {
+test("a corrupt server is not ready, and one that answers no reads is not alive", async () => {
   expect((await healthOf("/readyz/data_corruption", "", parts({ corrupt: [2n] }))).status).toBe(503);
   const stuck = parts({ own: new Error("stuck") });
   expect((await healthOf("/livez", "", stuck)).text).toMatch(/\[-\]serializable_read failed: .*stuck\nlivez/);
   expect((await healthOf("/livez/other", "", parts())).status).toBe(404);
 });
 
-test("a refusal for want of rights is an answer", async () => {
+test("a refusal for lack of rights counts as an answer", async () => {
   expect((await healthOf("/readyz", "", parts({ majority: new CoreError("permissionDenied") }))).status).toBe(
     200,
   );

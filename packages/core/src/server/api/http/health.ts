@@ -2,16 +2,16 @@ import { KV } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import type { ReplicaStatus } from "../../../replica/api.js";
 import type { LocalClient } from "../calls/local.js";
 
-/** A healthy server answers a read within this time. */
+/** A healthy server answers a read within this time, ms. */
 const healthMs = 1_000;
 
-/** The parts of a server that the checks look at. */
+/** The parts of a server that the checks use. */
 export interface HealthParts {
   readonly status: () => Pick<ReplicaStatus, "corruptAlarms" | "id" | "membership">;
   readonly local: Pick<LocalClient, "ask">;
 }
 
-/** A check of etcd's `/livez` and `/readyz`: resolves with what is wrong, or with nothing. */
+/** A check of etcd's `/livez` and `/readyz`. Resolves with a problem, or with undefined. */
 type Check = (parts: HealthParts) => Promise<string | undefined>;
 
 const checks = {
@@ -19,7 +19,7 @@ const checks = {
     Promise.resolve(status().corruptAlarms.length > 0 ? "alarm activated: CORRUPT" : undefined),
   serializable_read: (parts) => whyNoAnswer(parts, true),
   linearizable_read: (parts) => whyNoAnswer(parts, false),
-  // etcd has it since 3.6: a learner does not serve clients.
+  // In etcd since 3.6: a learner does not serve clients.
   non_learner: ({ status }) => {
     const { id, membership } = status();
     return Promise.resolve(membership.voters.includes(id) ? undefined : "this server does not vote");
@@ -28,7 +28,7 @@ const checks = {
 
 type Name = keyof typeof checks;
 
-/** The checks of each page. A server without a leader is alive: a restart would not help it. */
+/** The checks of each page. A server without a leader is alive, since a restart would not help. */
 export const healthPages: Readonly<Record<"/livez" | "/readyz", readonly Name[]>> = {
   "/livez": ["serializable_read"],
   "/readyz": ["data_corruption", "serializable_read", "linearizable_read", "non_learner"],
@@ -40,8 +40,8 @@ export interface HealthAnswer {
 }
 
 /**
- * Answers `/livez`, `/readyz` and a check below them, such as `/readyz/non_learner`, in etcd's form: each
- * failed check, and with `?verbose` the others, too. `?exclude=NAME` leaves one out.
+ * Answers `/livez`, `/readyz` and individual checks, such as `/readyz/non_learner`, in etcd's form: lists
+ * failed checks, and with `?verbose` the others, too. `?exclude=NAME` leaves one out.
  */
 export async function healthOf(path: string, query: string, parts: HealthParts): Promise<HealthAnswer> {
   const [, page = "", only] = /^(\/livez|\/readyz)(?:\/(.*))?$/.exec(path) ?? [];
@@ -59,7 +59,7 @@ export async function healthOf(path: string, query: string, parts: HealthParts):
   return { status: isPassed ? 200 : 503, text: `${[...lines, end].join("\n")}\n` };
 }
 
-/** Why a read of this server gets no answer in time; undefined: it gets one. */
+/** Returns why a read on this server gets no answer in time; undefined if it gets one. */
 export async function whyNoAnswer(
   { local }: HealthParts,
   serializable: boolean,
@@ -71,7 +71,7 @@ export async function whyNoAnswer(
     return undefined;
   } catch (error) {
     const { code, message } = error as { readonly code?: number; readonly message?: string };
-    // With authentication enabled, a refusal is an answer.
+    // With authentication enabled, a refusal counts as an answer.
     if (code === 7 || code === 3) return undefined;
     return `no answer within ${healthMs} ms: ${message ?? String(error)}`;
   }

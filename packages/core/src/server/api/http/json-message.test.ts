@@ -32,7 +32,7 @@ function read<Schema extends DescMessage>(described: Schema, text: string): Mess
   return finish(messageFrom(described, text));
 }
 
-test("every request of every route is read as the package's own reader reads it", () => {
+test("every request of every route is read as by the package's own reader", () => {
   for (const input of inputs)
     fc.assert(
       fc.property(
@@ -68,7 +68,7 @@ test("mutated text is read as by the package's own reader, or refused", () => {
       const own = outcome(() => read(input, changed));
       const packages = outcome(() => fromJsonString(input, changed, options));
       if (packages === undefined) refused += 1;
-      // The package also takes what is in no standard: padding inside base64, "0x1" for a number.
+      // The package also accepts non-standard input: padding inside base64, "0x1" as a number.
       if (own === undefined) return;
       expect(packages).toBeDefined();
       expect(equals(input, own, packages!)).toBe(true);
@@ -139,12 +139,12 @@ test.each([
   expect(() => read(described, text)).toThrow(why);
 });
 
-test("a transaction of too many operations, or too deep, is refused before the rest is looked at", () => {
+test("a transaction with too many operations or levels is refused before the rest is parsed", () => {
   const many = `{"success":[${"{},".repeat(7_000)}?`;
   const deep = `${'{"success":[{"request_txn":'.repeat(40)}?`;
   for (const text of [many, deep])
     expect(() => read(TxnRequestSchema, text)).toThrow("etcdserver: too many operations in txn request");
-  // The most that can be taken: comparisons, and a put of each way.
+  // The largest accepted transaction: comparisons, and puts in both branches.
   const put = '{"request_put":{"key":"YQ=="}}';
   const parts = (one: string) => `[${Array.from({ length: 1_024 }, () => one).join(",")}]`;
   const most = `{"compare":${parts("{}")},"success":${parts(put)},"failure":${parts(put)}}`;
@@ -164,7 +164,7 @@ test("parsing takes linear time, in steps", () => {
   const value = Buffer.alloc(2_000_000, 7);
   const { value: found } = read(PutRequestSchema, `{"value":"${value.toString("base64")}"}`);
   expect(value.equals(found)).toBe(true);
-  // A twentieth of a second in all; the package's reader takes ten times that, and minutes for the numbers.
+  // Takes a twentieth of a second. The package's reader takes ten times as long, and minutes for the numbers.
   expect(performance.now() - begunMs).toBeLessThan(10_000);
   const steps = messageFrom(PutRequestSchema, `{"x":[${"1,".repeat(100_000)}1]}`);
   let count = 0;

@@ -14,17 +14,17 @@ import { partsMax } from "../calls/txn-size.js";
 import { JsonReader, numberLengthMax } from "../../wire/json/json-reader.js";
 import { NoJson } from "../../wire/json/json-values.js";
 
-/** An operation of a transaction is two messages, and so is each nested transaction. */
+/** An operation of a transaction is two messages, as is each nested transaction. */
 const messagesMax = 2 * partsMax + 1;
 const messagesDeepMax = 2 * nestingMax + 3;
 
 /**
- * Parses protobuf's JSON, in steps; unknown fields are dropped. The package's own reader has no steps,
- * takes half a second for a megabyte of bytes, and three for a million operations that are refused
- * afterwards.
+ * Parses protobuf's JSON, in steps; unknown fields are dropped. The package's own reader has no steps: it
+ * takes half a second for a megabyte of `bytes`, and three seconds for a million operations that are then
+ * refused.
  *
  * @throws NoJson
- * @throws CoreError `tooManyOperations` before more is parsed than is accepted
+ * @throws CoreError `tooManyOperations` as soon as the bound is exceeded
  */
 export function* messageFrom<Schema extends DescMessage>(
   described: Schema,
@@ -39,7 +39,7 @@ export function* messageFrom<Schema extends DescMessage>(
 type Fields = ReadonlyMap<string, DescField>;
 const known = new WeakMap<DescMessage, Fields>();
 
-/** By both names that protobuf's JSON has for each. */
+/** Indexes fields by both names that protobuf's JSON has for each. */
 function fieldsOf(described: DescMessage): Fields {
   let fields = known.get(described);
   if (fields === undefined) {
@@ -73,11 +73,11 @@ class MessageReader {
 
   *#member(field: DescField | undefined, values: Record<string, unknown>): Steps<void> {
     if (field === undefined) {
-      // Of a later version: as with gRPC, unknown fields are accepted.
+      // A field of a later version: accepted, as with gRPC.
       yield* this.#reader.passOver();
       return;
     }
-    // `null`: the field is absent.
+    // `null` means that the field is absent.
     if (this.#reader.next === "n") {
       this.#reader.literal();
       return;
@@ -99,7 +99,7 @@ class MessageReader {
     return list;
   }
 
-  /** One value: of a field, or in its list. */
+  /** Reads one value: a field's, or one in its list. */
   *#one(field: DescField): Steps<unknown> {
     if (field.message !== undefined) return yield* this.message(field.message);
     if (field.enum !== undefined) return this.#enumeration(field.enum);
@@ -115,7 +115,7 @@ class MessageReader {
     return value;
   }
 
-  /** A misspelt name is no default: a comparison would be another one. */
+  /** A misspelt name must not become the default, which would make it another comparison. */
   #enumeration({ file, typeName, values }: DescEnum): number {
     if (this.#reader.next !== '"') return Number(this.#whole(32, true));
     const name = this.#reader.string();
@@ -151,16 +151,18 @@ const wholes: ReadonlyMap<ScalarType | undefined, { readonly bits: 32 | 64; read
     [ScalarType.UINT64, { bits: 64, isSigned: false }],
   ]);
 
-/** Outside of strings also 1.0 or 1e3, as in protobuf's JSON. */
+/** Parses an integer. Outside of strings it may be written as 1.0 or 1e3, as in protobuf's JSON. */
 function wholeOf(text: string, isText: boolean): bigint | undefined {
   if (/^-?\d{1,20}$/.test(text)) return BigInt(text);
   const value = isText ? Number.NaN : Number(text);
   return Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
-/** Standard or URL-safe base64, with or without padding or line breaks; Node accepts anything else, too. */
+/**
+ * Decodes standard or URL-safe base64, with or without padding and line breaks. Node would accept anything.
+ */
 function bytesOf(text: string): Uint8Array {
-  // Each expression here is linear: the text may have millions of characters.
+  // Each expression here takes linear time: the text may have millions of characters.
   const padding = text.indexOf("=");
   const digits = padding < 0 ? text : text.slice(0, padding);
   const isPadded = padding < 0 || /^={1,2}[\r\n\t ]*$/.test(text.slice(padding));
@@ -169,7 +171,7 @@ function bytesOf(text: string): Uint8Array {
   return Buffer.from(text, "base64");
 }
 
-/** Without white space. */
+/** Length without white space. */
 function lengthOf(digits: string): number {
   let length = 0;
   for (let at = 0; at < digits.length; at += 1) if (digits.charCodeAt(at) > 0x20) length += 1;

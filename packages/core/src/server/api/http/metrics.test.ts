@@ -34,7 +34,7 @@ class FakeSocket extends EventEmitter {
 const seriesOf = (name: string) =>
   new RegExp(`^${name}(_bucket|_sum|_count)?({\\w+="[^"]*"(,\\w+="[^"]*")*})? [0-9.e+-]+$`);
 
-test("each metric has one HELP and one TYPE before all its series, and the form that Prometheus reads", () => {
+test("each metric has one HELP and one TYPE before all its series, in Prometheus' format", () => {
   const counters = new Counters();
   counters.peer(0xabn).roundTrip.observe(0.003);
   const method = new MethodCounts('grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"');
@@ -59,7 +59,7 @@ test("each metric has one HELP and one TYPE before all its series, and the form 
   expect(seen.size).toBeGreaterThan(40);
 });
 
-test("histograms count what took no longer than each of their bounds", () => {
+test("histograms count durations up to each of their bounds", () => {
   const counters = new Counters();
   const { roundTrip } = counters.peer(0xabn);
   for (const seconds of [0.0001, 0.00011, 0.2, 1.6384, 2]) roundTrip.observe(seconds);
@@ -71,7 +71,7 @@ test("histograms count what took no longer than each of their bounds", () => {
   expect(counts).toEqual([1, 2, 2, 3, 4, 5]);
 });
 
-test("bytes of connections count while they are open and when they are closed, each once", () => {
+test("bytes of open and of closed connections are each counted once", () => {
   const [counters, clients] = [new Counters(), new Traffic()];
   const [first, second] = [new FakeSocket(), new FakeSocket()];
   for (const socket of [first, second]) clients.follow(socket);
@@ -94,7 +94,7 @@ test("bytes of connections count while they are open and when they are closed, e
   expect(bytes()).toEqual([15, Number.NaN]);
 });
 
-test("requests without a leader's answer count, writes and reads apart, and answered ones do not", () => {
+test("requests without a leader's answer are counted, writes and reads separately; answered ones are not", () => {
   const cluster = new VirtualCluster({ timeoutMs: 2_000 });
   const leader = cluster.leader();
   cluster.outcome(leader, put("a", "1"));

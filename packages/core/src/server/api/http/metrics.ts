@@ -14,7 +14,7 @@ export interface Measured {
   readonly facts: ClusterFacts;
   readonly counters: Counters;
   readonly connections: Pick<Connections, "max" | "open" | "refused">;
-  /** Bytes over connections of gRPC's clients. */
+  /** Bytes over connections of gRPC clients. */
   readonly clients: { readonly received: number; readonly sent: number };
   readonly quotaBytes: number;
 }
@@ -254,7 +254,7 @@ function callRows({ counters: { methods } }: Measured): Row[] {
 
 const filesMax = openFilesMax();
 
-/** Beside those of every process of Leasehold. */
+/** Rows in addition to those of every Leasehold process. */
 function processRows(): Row[] {
   return [
     ["process_virtual_memory_bytes", "gauge", "Virtual memory.", virtualBytes()],
@@ -263,7 +263,7 @@ function processRows(): Row[] {
   ];
 }
 
-/** Linux only; without the folder that is being listed. */
+/** Number of open files, on Linux only; without the folder being listed. */
 function openFiles(): number | undefined {
   try {
     return readdirSync("/proc/self/fd").length - 1;

@@ -23,7 +23,7 @@ const watch = post("/v3/watch", '{"create_request":{"key":"YQ=="}}');
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 const answersIn = (text: string) => text.split("HTTP/1.1 ").slice(1);
 
-/** It answers when it is told to. */
+/** A handler that answers when told to. */
 function held() {
   const answers: (() => void)[] = [];
   const handler: UnaryHandler = (_call, answer) =>
@@ -31,7 +31,7 @@ function held() {
   return { answers, handler };
 }
 
-test("requests of one connection are processed one after the other, and answered in order", async () => {
+test("requests on one connection are processed one at a time, and answered in order", async () => {
   const { answers, handler } = held();
   edge = await openHttpEdge({ Put: handler });
   const { heard, socket } = saying(edge.port, put + get("/metrics") + put);
@@ -81,14 +81,14 @@ test("incomplete requests share a memory bound, and release it however they end"
   const half = `{"value":"${"A".repeat(1_000_000)}`;
   const first = saying(edge.port, post("/v3/kv/put", half, 2_000_000));
   await expect.poll(() => hasFree(edge, 2_000_000)).toBe(false);
-  // A client's own amount must be free: of the three, not all get what they want.
+  // A client's own share must be free: of these three, not all get what they want.
   const others = ["/v3/kv/put", "/v3/lease/keepalive"].map((path) =>
     saying(edge.port, post(path, half, 2_000_000)),
   );
   const heard = () => others.map((other) => other.heard()).join("");
   await expect.poll(heard).toContain("429 Too Many Requests");
   expect(heard()).toContain("etcdserver: too many requests");
-  // It did not come in time.
+  // The request was not completed in time.
   expect(await first.closed).toBe("");
   for (const { socket } of others) socket.destroy();
   await expect.poll(() => hasFree(edge, heldBytesMax)).toBe(true);
@@ -144,7 +144,7 @@ test("a client that disconnects while its answer is written leaves nothing behin
   const socket = new Socket().on("error", () => undefined);
   const many: UnaryHandler = (_call, answer) => {
     answer(null, create(RangeResponseSchema, { kvs }));
-    // In the middle of the turns that it takes.
+    // In the middle of the turns that the answer takes.
     setTimeout(() => socket.destroy(), 1);
   };
   edge = await openHttpEdge({ Range: many });
@@ -154,7 +154,7 @@ test("a client that disconnects while its answer is written leaves nothing behin
   expect(edge.open.size).toBe(0);
 });
 
-test("a mistake in a page ends its connection, and nothing else", async () => {
+test("an exception in a page ends its connection, and nothing else", async () => {
   const metrics = () => {
     throw new Error("a mistake");
   };
@@ -168,7 +168,7 @@ test("a mistake in a page ends its connection, and nothing else", async () => {
 
 const long = Buffer.alloc(12_000_000, "A").toString();
 
-/** A client that reads nothing before it has said all, as many do. */
+/** A client that reads nothing before it has sent everything, as many do. */
 async function saidBeforeHeard(port: number, words: string, thenMs = 0): Promise<string> {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => undefined);
@@ -216,7 +216,7 @@ test("an endless refused request is read for a limited time", async () => {
 });
 
 test.each(["end", "destroy"] as const)(
-  "a client that goes (%s) is noticed also when its watch is followed by more than is read",
+  "a disconnect (%s) is noticed even if the client has sent more than is read after its watch",
   async (go) => {
     edge = await openHttpEdge({ Watch: () => undefined as never }, { requestMs: 500 });
     const large = post("/v3/kv/put", `{"value":"${"A".repeat(1_000_000)}"}`);
@@ -260,7 +260,7 @@ test("a request with invalid HTTP content gets an error response", async () => {
   expect(await saying(edge.port, `${head}HELLO\r\n`).closed).toContain("400 Bad Request");
 });
 
-test("health and metrics are served on their own port when clients have used up their room", async () => {
+test("health and metrics are served on their own port even when clients have used up their room", async () => {
   edge = await openHttpEdge({}, { heldBytesMax: 100_000 });
   expect(edge.room.tryTake("greedy", 95_000)).toBe(true);
   const asked = [edge.port, edge.metricsPort].map((port) => saying(port, get("/health")));

@@ -10,7 +10,7 @@ import { silent } from "leasehold/runtime";
 import { configOf, type RunningCore, startCore } from "../../index.js";
 import { routes } from "./routes.js";
 
-/** While rights are on, each route of JSON asks for what its method asks for over gRPC. */
+/** With authentication enabled, each JSON route requires the same rights as its method over gRPC. */
 
 let folder: string;
 let server: RunningCore;
@@ -20,7 +20,7 @@ const tokens: Record<string, string | undefined> = { nobody: undefined, wrong: "
 
 interface Outcome {
   readonly code: number;
-  /** Why it was refused; of a watch, why it was cancelled. */
+  /** Reason of the refusal, or for a watch of its cancellation. */
   readonly why: string;
 }
 
@@ -32,7 +32,7 @@ interface JsonSaid {
   readonly token?: string;
 }
 
-/** The first that is said. */
+/** Returns the first answer. */
 function askJson(path: string, body: string, token?: string): Promise<JsonSaid> {
   const headers = token === undefined ? {} : { Authorization: token };
   return new Promise((resolve, reject) => {
@@ -139,7 +139,7 @@ beforeAll(async () => {
     await byJson(`/v3/auth/${path}`, JSON.stringify(body));
   for (const name of ["ann", "root"])
     tokens[name] = (await askJson("/v3/auth/authenticate", JSON.stringify({ name, password: "pw" }))).token!;
-  // From now on it is taken.
+  // From here on the lease's name is taken.
   const path = "/leasehold/v1/lease/register";
   await byJson(path, bodyOf(path), tokens["root"]);
 });
@@ -149,7 +149,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The callers that a route refuses: without a token, with a wrong one, or a user without any right. */
+/** The callers that a route refuses: without a token, with a wrong token, or a user without rights. */
 const refusals = async (path: string) => {
   const all: string[] = [];
   for (const who of ["nobody", "wrong", "ann"]) {
@@ -159,7 +159,7 @@ const refusals = async (path: string) => {
   return all.join(" ");
 };
 
-test("each route refuses whom its method refuses over gRPC, with the same code and words", async () => {
+test("each route refuses the same callers as its method over gRPC, with the same code and text", async () => {
   const wrong: object[] = [];
   for (const path of paths)
     for (const who of ["nobody", "wrong", "ann"]) {
@@ -170,10 +170,10 @@ test("each route refuses whom its method refuses over gRPC, with the same code a
   expect(wrong).toEqual([]);
 });
 
-/** For all others, rights to keys or the role root are needed. */
+/** All other routes need permissions for keys, or the role root. */
 const open: Readonly<Record<string, readonly string[]>> = {
   "": ["auth/authenticate", "lease/keepalive", "maintenance/status"],
-  // At etcd, too, these look at nothing but the token that is brought.
+  // As in etcd, these only check whether a given token is valid.
   wrong: ["cluster/member/list", "maintenance/alarm"],
   "nobody wrong": [
     "kv/compaction",
@@ -182,7 +182,7 @@ const open: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test("permissions are those of etcd", async () => {
+test("required permissions are those of etcd", async () => {
   const listed = Object.entries(open).flatMap(([refused, names]) => names.map((name) => [name, refused]));
   const expected = new Map(listed as [string, string][]);
   const wrong: object[] = [];

@@ -6,7 +6,7 @@ import { Election } from "leasehold/etcd/gen/etcd/v3election_pb.js";
 import { NamedLeases } from "leasehold/etcd/gen/leasehold/own_pb.js";
 import { Lock } from "leasehold/etcd/gen/etcd/v3lock_pb.js";
 
-/** Paths in etcd's gateway: all are called by POST. */
+/** Paths of etcd's gateway; all use POST. */
 const etcds: Readonly<Record<string, DescMethod>> = {
   "kv/range": KV.method.range,
   "kv/put": KV.method.put,
@@ -60,13 +60,13 @@ const etcds: Readonly<Record<string, DescMethod>> = {
   "election/resign": Election.method.resign,
 };
 
-/** Methods beside etcd's API. */
+/** Methods in addition to etcd's API. */
 const own: Readonly<Record<string, DescMethod>> = {
   "lease/register": NamedLeases.method.register,
   "lease/find": NamedLeases.method.find,
 };
 
-/** By path: as in etcd 3.4, with the older name of the API, too. */
+/** Methods by path. As in etcd 3.4, each also has a path under the older name of the API. */
 export const routes: ReadonlyMap<string, DescMethod> = new Map([
   ...["/v3/", "/v3beta/"].flatMap((prefix) => below(prefix, etcds)),
   ...below("/leasehold/v1/", own),

@@ -13,7 +13,10 @@ import type { Method, ServerStream, UnaryCall, UnaryHandler } from "../../wire/r
 import { clientHttp } from "./server.js";
 import { httpTimes } from "../../wire/http/timeouts.js";
 
-/** Clients that take their time, and connections that never listen themselves: Node looks after nothing then. */
+/**
+ * Timeouts for slow clients. The connections come from no listener of their own, so Node enforces no
+ * timeouts.
+ */
 const times = {
   ...httpTimes,
   headMs: 1_000,
@@ -26,7 +29,7 @@ const answerBytes = 40_000_000;
 let http: Http1;
 let listener: Server;
 let port: number;
-/** Of calls that were answered: whether their clients have taken that. */
+/** For each answered call, whether its client has read the answer. */
 let over: boolean[];
 let streams: ServerStream[];
 
@@ -72,11 +75,11 @@ afterEach(() => {
 
 interface Slow {
   readonly socket: Socket;
-  /** The status that it received, when the connection is closed. */
+  /** The received status, when the connection is closed. */
   readonly end: Promise<{ readonly status: string; readonly afterMs: number }>;
 }
 
-/** Says its first words, and then one byte each 100 ms. */
+/** Sends its first bytes at once, and then one byte every 100 ms. */
 function slow(words: string, byte = "a"): Slow {
   const begunMs = performance.now();
   const socket = connect(port, "127.0.0.1");
@@ -111,7 +114,7 @@ test.each([
   expect(afterMs).toBeLessThan(20_000);
 });
 
-test("an idle connection is closed, and one that asks again and again is not", async () => {
+test("an idle connection is closed, and one with repeated requests is not", async () => {
   const idle = connect(port, "127.0.0.1");
   idle.write("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
   const asking = connect(port, "127.0.0.1");
@@ -123,12 +126,12 @@ test("an idle connection is closed, and one that asks again and again is not", a
   asking.destroy();
 });
 
-test("a client that does not read its answer is disconnected, and until then the answer counts", async () => {
+test("a client that does not read its answer is disconnected; until then the answer counts", async () => {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => undefined);
   const body = JSON.stringify({ key: "Qg==" });
   const watch = JSON.stringify({ create_request: { key: "QQ==" } });
-  // A call behind it, which is not begun before, changes nothing.
+  // A queued call, which has not begun, makes no difference.
   socket.write(post("/v3/kv/range", body.length) + body + post("/v3/watch", watch.length) + watch);
   await expect.poll(() => over).toEqual([false]);
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -138,7 +141,7 @@ test("a client that does not read its answer is disconnected, and until then the
   socket.destroy();
 });
 
-test("a silent watch stays open, also one requested before an answer was read", async () => {
+test("a silent watch stays open, even one requested before an answer was read", async () => {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => undefined).resume();
   const body = JSON.stringify({ key: "QQ==" });

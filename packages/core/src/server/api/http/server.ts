@@ -17,12 +17,13 @@ import { routes } from "./routes.js";
 import { type HttpTimes, httpTimes } from "../../wire/http/timeouts.js";
 import type { Counters } from "../../metrics/counters.js";
 
-/** Admission of HTTP/1.1 requests. */
+/** The HTTP/1.1 requests to accept. */
 export interface Admitted {
-  /** Allowed origins of pages, or all, as in etcd. */
+  /** Allowed origins of pages; undefined: all, as in etcd. */
   readonly origins: ReadonlySet<string> | undefined;
   /**
-   * Allowed host names, or any: this refuses a page whose own name resolves to this server (DNS rebinding).
+   * Allowed host names; undefined: all. This refuses pages whose own name resolves to this server (DNS
+   * rebinding).
    */
   readonly hosts: ReadonlySet<string> | undefined;
 }
@@ -35,22 +36,22 @@ const crossOrigin = {
 export interface PageParts {
   readonly host: Pick<CoreHost, "status">;
   readonly local: LocalClient;
-  /** As text for Prometheus. */
+  /** Metrics as text for Prometheus. */
   readonly metrics: () => string;
-  /** Counts the answers to questions for the health. */
+  /** Counts answers to health requests. */
   readonly healthAsked: Counters["healthAsked"];
 }
 
 export interface HttpParts extends PageParts {
-  /** Bytes of requests: connections share it, those of gRPC included. */
+  /** Bytes of requests. All connections share it, including those of gRPC. */
   readonly room: Room<CodedError>;
 }
 
 /**
- * JSON, health, version and metrics, beside gRPC on one port.
+ * Serves JSON, health, version and metrics on the port of gRPC.
  *
- * @param callsMax concurrent JSON calls, over all connections; others queue. In etcd they share one
- * connection of its gateway, and so its streams.
+ * @param callsMax concurrent JSON calls over all connections; others queue. In etcd they share one connection
+ *   of its gateway, and so its streams.
  */
 export function clientHttp(
   parts: HttpParts,
@@ -63,7 +64,7 @@ export function clientHttp(
   return portFor(parts.room, times, async (call) => {
     const { request, response, socket } = call;
     const host = hostOf(request);
-    // Over TLS the certificate has the names.
+    // Over TLS the certificate limits the names.
     if (hosts !== undefined && !("encrypted" in socket) && !hosts.has(host)) {
       await plain(call, 421, unknownHost(host));
       return;
@@ -85,10 +86,10 @@ export function clientHttp(
   });
 }
 
-/** For requests of metrics: each of a hundred connections has room for one with the longest head. */
+/** Room for metrics requests: each of a hundred connections may send one with the longest head. */
 const metricsBytesMax = 4 * 1024 * 1024;
 
-/** Metrics and health only, on a port with its own room: clients cannot use it up. */
+/** Serves only metrics and health, on a port whose room clients cannot use up. */
 export function metricsHttp(parts: PageParts): Http1 {
   return portFor(new Room(metricsBytesMax, tooManyRequests), httpTimes, async (call) => {
     const path = pathOf(call.request);
@@ -109,16 +110,16 @@ function portFor(room: Room<CodedError>, times: HttpTimes, answer: (call: HttpCa
   });
   server.timeout = idleMs;
   server.headersTimeout = headMs;
-  // Bodies have a timeout of their own, as those of streams have none.
+  // Bodies have their own timeout, as those of streams have none.
   server.requestTimeout = 0;
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const status = error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
-    // A client that keeps sending is not read to its end.
+    // A client that keeps sending is not read to the end.
     if (socket.writable && requests.canTell(socket))
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
     else socket.destroy();
   });
-  // It listens nowhere itself, and checks the timeout of heads only after this event.
+  // The server does not listen itself, but only checks head timeouts after this event.
   server.emit("listening");
   return {
     take: (socket) => void server.emit("connection", socket),
@@ -126,7 +127,9 @@ function portFor(room: Room<CodedError>, times: HttpTimes, answer: (call: HttpCa
   };
 }
 
-/** Drains the rest of an answered request, so that its client reads the answer, for a limited time. */
+/**
+ * Reads and drops the rest of an answered request for a limited time, so that its client reads the answer.
+ */
 function endWithin(request: IncomingMessage, socket: Socket, ms: number): void {
   if (request.complete) return;
   const late = setTimeout(() => socket.destroy(), ms);
@@ -172,7 +175,7 @@ async function answerPage(parts: PageParts, call: HttpCall, path: string): Promi
   }
 }
 
-/** Healthy: a leader, room, and an answer in time. */
+/** Healthy means: a leader, room, and an answer in time. */
 async function answerHealth({ healthAsked, host, local }: PageParts, call: HttpCall): Promise<void> {
   const { leader, ...alarmed } = host.status();
   const isHealthy =

@@ -17,24 +17,24 @@ import {
 import type { Caller } from "../calls/calls.js";
 import { CallFailed, type LocalClient } from "../calls/local.js";
 
-/** As etcd's recipes, for callers without a lease. */
+/** The lease of callers without one, as in etcd's recipes. */
 const leaseSeconds = 60n;
 
 const statusUnknown = 2;
 
 type Operation = MessageInitShape<typeof RequestOpSchema>;
 
-/** Errors of etcd's recipes have no status of their own. */
+/** Errors of etcd's recipes have no specific status. */
 export function refusal(text: string): CallFailed {
   return new CallFailed(statusUnknown, text);
 }
 
-/** A place in a queue: a key below the queue's name, which lives as long as its lease. */
+/** A place in a queue: a key below the queue's name that is attached to a lease. */
 export interface Place {
   readonly key: Uint8Array;
   readonly lease: bigint;
   readonly created: bigint;
-  /** Value of an earlier request with the same lease, if it had the place already. */
+  /** Value from an earlier request with the same lease, if that already had the place. */
   readonly before: Uint8Array | undefined;
   /** The queue was empty before it. */
   readonly isFirst: boolean;
@@ -42,15 +42,15 @@ export interface Place {
 }
 
 /**
- * Keys below a name, ordered by create revision: the first one holds the lock, or leads. This is etcd's
- * recipe, key for key, so that waiters here and waiters with clients of their own (`etcdctl lock`) share
- * one queue.
+ * Keys below a name, ordered by create revision. The first one holds the lock, or leads. This is etcd's
+ * recipe, key for key, so that waiters on this server and waiters with their own clients (`etcdctl lock`)
+ * share one queue.
  */
 export class Queue {
   readonly #client: LocalClient;
   readonly #caller: Caller;
   readonly #prefix: Uint8Array;
-  /** All keys of the queue: a slash and any suffix, up to the next character. */
+  /** All keys of the queue: a slash and any suffix. */
   readonly #below: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array };
 
   constructor(client: LocalClient, caller: Caller, name: Uint8Array) {
@@ -60,7 +60,7 @@ export class Queue {
     this.#below = { key: this.#prefix, rangeEnd: Buffer.concat([name, Buffer.from("0")]) };
   }
 
-  /** @param given 0: a new lease, which only the client refreshes */
+  /** @param given the lease; 0: a new one, which only the client refreshes */
   async take(given: bigint, value: Uint8Array): Promise<Place> {
     const lease = given === 0n ? await this.lease() : given;
     const key = Buffer.concat([this.#prefix, Buffer.from(lease.toString(16))]);
@@ -83,7 +83,7 @@ export class Queue {
   /**
    * Resolves when this place is the first.
    *
-   * @throws CallFailed with `lost` if the place is gone, as its lease has ended or its key was deleted
+   * @throws CallFailed with `lost` if the place is gone because its lease has ended or its key was deleted
    */
   async untilFirst(place: Place, lost: string, signal: AbortSignal): Promise<ResponseHeader> {
     const { created, isFirst, key } = place;
@@ -114,7 +114,9 @@ export class Queue {
     return header!;
   }
 
-  /** One of them was deleted, or the watch has missed changes: the waiter checks again. */
+  /**
+   * Resolves when one of the keys was deleted, or the watch has missed changes: the waiter then checks again.
+   */
   async #untilGone(keys: readonly Uint8Array[], revision: bigint, signal: AbortSignal): Promise<void> {
     const watching = this.#client.open(Watch.method.watch, this.#caller, signal);
     for (const key of keys) {
@@ -125,7 +127,7 @@ export class Queue {
       if (canceled || events.some(({ type }) => type === Event_EventType.DELETE)) return;
   }
 
-  /** The first of the queue. */
+  /** Reads the first of the queue. */
   first(signal?: AbortSignal): Promise<RangeResponse> {
     return this.#client.ask(KV.method.range, this.#firstOnly, this.#caller, signal);
   }
@@ -135,12 +137,12 @@ export class Queue {
     return { ...this.#below, ...order, limit: 1n };
   }
 
-  /** Each change of the first in the queue, starting with the present one. */
+  /** Yields each change of the first in the queue, starting with the present one. */
   async *observe(signal: AbortSignal): AsyncGenerator<{ header: ResponseHeader; kv: KeyValue }, void> {
     for (;;) {
       const { header, kvs } = await this.first(signal);
       let shown = kvs[0] === undefined ? undefined : { header: header!, kv: kvs[0] };
-      // A later put is of the new first one.
+      // A later put belongs to the new first one.
       shown ??= await this.#nextPut(this.#below, header!.revision, signal);
       if (shown === undefined) continue;
       yield shown;
@@ -163,7 +165,7 @@ export class Queue {
     return undefined;
   }
 
-  /** Without a key: one was deleted. It ends when the watch has missed changes. */
+  /** Yields puts, and undefined for a deletion. Ends when the watch has missed changes. */
   async *#changes(
     range: object,
     startRevision: bigint,
@@ -178,7 +180,7 @@ export class Queue {
     }
   }
 
-  /** Only if the key was created at this revision; 0: only if it does not exist. */
+  /** Requires that the key was created at this revision; 0: that it does not exist. */
   ifCreated(
     key: Uint8Array,
     createRevision: bigint,
@@ -194,8 +196,8 @@ export class Queue {
   }
 
   /**
-   * Removes the place of a waiter that gives up; otherwise its lease's end does it. A place that is first
-   * by now stays: another request with the same lease may have been granted it.
+   * Removes the place of a waiter that gives up, which otherwise stays until its lease ends. A place that is
+   * first by now is kept: another request with the same lease may have been granted it.
    */
   async leave({ created, key }: Place): Promise<void> {
     const removal = conditional([createdAs("EQUAL", created, { key })], [removalOf(key)]);
@@ -219,7 +221,7 @@ function conditional(
   return { compare: [...compare], success: [...success], failure: [...failure] };
 }
 
-/** Applies to every key of the range. */
+/** A comparison of the create revision that applies to every key of the range. */
 function createdAs(
   result: "EQUAL" | "GREATER",
   createRevision: bigint,

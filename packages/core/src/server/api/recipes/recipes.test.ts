@@ -38,7 +38,7 @@ const kinds = { Range: "range", DeleteRange: "deleteRange", Txn: "txn" } as cons
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const caller = { client: "test", metadata: {} };
 
-/** Locks and elections of one server in virtual time. */
+/** Locks and elections on one server in virtual time. */
 class Ground {
   readonly #cluster = new VirtualCluster({ servers: 1 });
   readonly #server: SimServer = this.#cluster.leader();
@@ -100,7 +100,7 @@ class Ground {
     return this.client.ask(Lock.method.unlock, { key: utf8(`m/${lease.toString(16)}`) }, caller);
   }
 
-  /** The waiters in the queue of the lock. */
+  /** The waiters in the lock's queue. */
   get places(): string[] {
     const request = create(RangeRequestSchema, { key: utf8("m/"), rangeEnd: utf8("m0") });
     const { kvs } = this.#cluster.ask(this.#server, "etcdserverpb.RangeResponse", { kind: "range", request });
@@ -108,7 +108,7 @@ class Ground {
   }
 }
 
-/** The outcome of a call. */
+/** Records the outcome of a call. */
 function noted(call: Promise<unknown>): { outcome: string } {
   const found = { outcome: "waits" };
   call.then(
@@ -137,7 +137,7 @@ test("a holder that requests the lock again and cancels keeps it", async () => {
   }
 });
 
-test("a client that cancels during the acquisition and retries at once holds what the answer says", async () => {
+test("a client that cancels during the acquisition and retries at once holds what its answer says", async () => {
   for (let afterMs = 0; afterMs < 8; afterMs += 1) {
     const gone = new AbortController();
     noted(ground.lock(1n, gone.signal));
@@ -164,7 +164,7 @@ test("a waiter that gives up leaves no place, at any time", async () => {
   }
 });
 
-test("of clients that request, repeat and cancel, at most one was granted the lock, and holds it", async () => {
+test("when clients request, repeat and cancel, at most one was granted the lock, and it holds it", async () => {
   const act = fc.record({
     who: fc.constantFrom(1n, 2n, 3n),
     what: fc.constantFrom("lock", "lock", "lock", "give up", "give up", "unlock"),
@@ -220,7 +220,7 @@ test("an observer continues from the reported revision, even if the server was a
         const { requestUnion } = request as WatchRequest;
         if (requestUnion.case === "createRequest") asked.push(requestUnion.value.startRevision);
         const kv = create(KeyValueSchema, { key: utf8("e/a"), createRevision: 3n, modRevision: 3n });
-        // The key was deleted in the same turn.
+        // The key was deleted within the same turn.
         const header = create(ResponseHeaderSchema, { revision: 4n });
         if (asked.length === 1)
           stream.write(create(WatchResponseSchema, { header, events: [create(EventSchema, { kv })] }));

@@ -12,20 +12,20 @@ const passing: ReadonlySet<number> = new Set([4, 8, 14]);
 
 /** A recipe's view of its call. */
 export interface RecipeCall {
-  /** Aborts when the client has gone or its deadline is over. */
+  /** Aborts when the client is gone or the deadline has passed. */
   readonly signal: AbortSignal;
   queue(name: Uint8Array): Queue;
 }
 
 function recipeCall(client: LocalClient, call: Call): RecipeCall {
   const gone = new AbortController();
-  // An answered call no longer waits for anything.
+  // An answered call waits for nothing more.
   call.whenOver(() => gone.abort());
   const caller: Caller = callerOf(call);
   return { signal: gone.signal, queue: (name) => new Queue(client, caller, name) };
 }
 
-/** A unary call made of others, which may wait for long. */
+/** Makes a unary handler that makes several calls, and may wait for long. */
 export function recipe<Request, Response>(
   client: LocalClient,
   answer: (request: Request, call: RecipeCall) => Promise<Response>,
@@ -42,7 +42,7 @@ export function recipe<Request, Response>(
   };
 }
 
-/** The same with a stream of answers. */
+/** The same for a stream of answers. */
 export function streamRecipe<Request, Response>(
   client: LocalClient,
   answer: (request: Request, call: RecipeCall) => AsyncIterable<Response>,
@@ -58,15 +58,15 @@ export function streamRecipe<Request, Response>(
   };
 }
 
-/** Refused while it was decoded (`readRequest` in `methods.ts`). */
+/** Refused while decoding (`readRequest` in `methods.ts`). */
 function asked<Request>(request: unknown): Request {
   if (request instanceof CoreError) throw request;
   return request as Request;
 }
 
 /**
- * As in etcd, the errors of a recipe's calls are passed on as text, without their status. Transient ones
- * (overload, no leader, timeout) keep it: clients may retry.
+ * As in etcd, errors of a recipe's calls are passed on as text, without their status. Transient ones
+ * (overload, no leader, timeout) keep it, so that clients may retry.
  */
 function statusOf(error: unknown): Status {
   const details = error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * The content of a request, as it arrives. When its reader leaves early, the rest is read and dropped: many
+ * Yields a request's content as it arrives. If the reader leaves early, the rest is read and dropped, as many
  * clients read no answer before they have sent everything. The caller bounds the time.
  */
 export async function* piecesOf(request: IncomingMessage): AsyncGenerator<Buffer, void> {

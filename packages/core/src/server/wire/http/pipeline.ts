@@ -4,37 +4,37 @@ import type { Duplex } from "node:stream";
 import { Charge, type Room } from "leasehold/common";
 import { addressOf } from "../../accounts/address-of.js";
 
-/** Requests of one connection that wait for the one before them. */
+/** Bound of requests on one connection that wait for earlier ones. */
 const waitingMax = 64;
 
-/** Memory of a request, beside its head and content: measured, and rounded up. */
+/** Memory of a request in addition to its head and content: measured, and rounded up. */
 const requestBytes = 16 * 1024;
 
-/** A request in its turn. */
+/** A request whose turn has come. */
 export interface HttpCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly socket: Socket;
   /** Unique among present connections. */
   readonly client: string;
-  /** Aborts when its client has gone. */
+  /** Aborts when the client is gone. */
   readonly gone: AbortSignal;
-  /** Its bytes. */
+  /** The charge for the request's bytes. */
   readonly charge: Charge;
 }
 
 /** Handles requests. */
 export interface Answering {
-  /** Resolves when its client has read the answer, or has gone. */
+  /** Resolves when the client has read the answer, or is gone. */
   answer(call: HttpCall): Promise<void>;
-  /** The same, without room for the request. */
+  /** The same for a request for which there is no room. */
   refuse(call: HttpCall): Promise<void>;
 }
 
 /**
- * Answers the requests of one connection one after the other, as Go's servers do: HTTP/1.1 sends answers in
- * order, and others would have to be buffered meanwhile. Node announces each request as soon as its head
- * has arrived, and does not report that the client of a waiting one has gone.
+ * Answers the requests of one connection one after the other, as Go's servers do. HTTP/1.1 sends answers in
+ * order, and concurrent ones would have to be buffered. Node announces each request when its head has
+ * arrived, but does not report a disconnect while a request waits.
  */
 export class OneByOne {
   readonly #room: Room;
@@ -43,9 +43,9 @@ export class OneByOne {
   readonly #lines = new WeakMap<Duplex, Line>();
 
   /**
-   * @param room bytes of requests: connections share it
-   * @param requestMs timeout of a waiting request after its head. Node reads no further than its content,
-   * which is not read before its turn, and so does not notice that its client has gone
+   * @param room bytes of requests; connections share it
+   * @param requestMs timeout of a waiting request after its head. Until its turn its content is not read;
+   *   Node therefore reads no further, and would not notice a disconnect
    */
   constructor(room: Room, answering: Answering, requestMs: number) {
     this.#room = room;
@@ -79,7 +79,7 @@ class Line {
   readonly #open = new Set<{ readonly gone: AbortController; readonly charge: Charge }>();
   readonly #requestMs: number;
   #answered: HttpCall | undefined;
-  /** For the last waiting request: earlier ones have arrived completely. */
+  /** Timeout of the last waiting request. Earlier ones have arrived completely. */
   #late: NodeJS.Timeout | undefined;
   #isBusy = false;
 
@@ -100,7 +100,7 @@ class Line {
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
-    // Requests in the chunk that ended the connection still arrive.
+    // Requests in the chunk that ended the connection still arrive here.
     if (this.#socket.destroyed) return;
     const charge = new Charge(this.#room, this.#client);
     const hasRoom = charge.tryAdd(headBytesOf(request));
@@ -141,7 +141,7 @@ class Line {
     this.#isBusy = true;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        // Answers may take long, and each of a client's actions has its own timeout.
+        // An answer may take long, and each of the client's actions has its own timeout.
         this.#socket.setTimeout(0);
         if (this.#waiting.length === 0) clearTimeout(this.#late);
         await next();

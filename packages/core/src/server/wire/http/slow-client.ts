@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** Piece size, by which a client's progress with a long answer is measured. */
+/** Size of the pieces by which a client's progress with a long answer is measured. */
 export const pieceBytes = 64 * 1024;
 
 /** The receiver of output. */
@@ -10,8 +10,8 @@ export interface Receiver {
 }
 
 /**
- * Writes the bytes; resolves when there is room for more, or the client has gone. A client that reads
- * nothing for `stuckMs` is disconnected, whatever it sends meanwhile.
+ * Writes the bytes. Resolves when there is room for more, or the client is gone. A client that reads nothing
+ * for `stuckMs` is disconnected, even if it sends meanwhile.
  */
 export async function write(receiver: Receiver, bytes: Buffer, stuckMs: number): Promise<void> {
   const { response } = receiver;
@@ -19,12 +19,12 @@ export async function write(receiver: Receiver, bytes: Buffer, stuckMs: number):
     if (!response.write(bytes.subarray(at, at + pieceBytes))) await taken(receiver, stuckMs, "drain");
 }
 
-/** Ends the output; resolves when the client has read everything, or has gone. */
+/** Ends the output. Resolves when the client has read everything, or is gone. */
 export function end(receiver: Receiver, stuckMs: number, last = ""): Promise<void> {
   return taken(receiver, stuckMs, "finish", () => receiver.response.end(last));
 }
 
-/** A whole answer. */
+/** Sends a complete answer. */
 export async function answerWhole(
   receiver: Receiver,
   status: number,
@@ -49,7 +49,7 @@ function taken(
   begin?: () => void,
 ): Promise<void> {
   return new Promise((resolve) => {
-    // The client has gone: nothing more is sent.
+    // The client is gone: nothing more is sent.
     if (response.destroyed) {
       resolve();
       return;

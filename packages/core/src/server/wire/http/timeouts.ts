@@ -5,9 +5,12 @@ export interface HttpTimes {
   /** From the first byte of a request to the end of its head; also the interval of checks. */
   readonly headMs: number;
   readonly headLookMs: number;
-  /** From the head to the end of a request, or of the first in a stream: it holds a slot. */
+  /**
+   * From the head to the end of a request, or to the end of the first one in a stream: meanwhile it holds a
+   * slot.
+   */
   readonly requestMs: number;
-  /** For the rest of an answered request. */
+  /** For reading the rest of an answered request. */
   readonly restMs: number;
   /** A client that reads nothing of its answer for this long is gone, or wastes memory. */
   readonly stuckMs: number;

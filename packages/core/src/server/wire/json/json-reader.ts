@@ -1,19 +1,19 @@
 import type { Steps } from "../../../state/steps.js";
 import { NoJson } from "./json-values.js";
 
-/** Nesting depth: more than any request has, and few enough for the stack. */
+/** Bound of the nesting depth: deeper than any request, and safe for the stack. */
 const depthMax = 256;
 
-/** A longer number has no meaning here, and is slow to convert. */
+/** Longer numbers have no meaning here, and are slow to convert. */
 export const numberLengthMax = 100;
 
-/** Values in one step. */
+/** Number of values in one step. */
 const valuesPerStep = 64;
 
 const numberForm = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const literals = { true: true, false: false, null: null } as const;
 
-/** Reads a JSON text from beginning to end, in steps: megabytes take long. */
+/** Reads a JSON text from beginning to end, in steps, as megabytes take long. */
 export class JsonReader {
   readonly #text: string;
   #at = 0;
@@ -41,7 +41,7 @@ export class JsonReader {
     if (end < 0) throw new NoJson("unexpected EOF");
     this.#at = end + 1;
     const raw = this.#text.slice(start, end);
-    // Neither escapes nor control characters, which are not accepted.
+    // No escapes, and no control characters, which are refused.
     if (!/[^ -\uffff]|\\/.test(raw)) return raw;
     try {
       return JSON.parse(`"${raw}"`) as string;
@@ -56,7 +56,11 @@ export class JsonReader {
     return backslashes % 2 === 1;
   }
 
-  /** As text: JavaScript would round integers of more than 15 digits. @throws NoJson */
+  /**
+   * Returns a number as text, since JavaScript would round integers of more than 15 digits.
+   *
+   * @throws NoJson
+   */
   number(): string {
     const { next } = this;
     numberForm.lastIndex = this.#at;
@@ -78,7 +82,11 @@ export class JsonReader {
     throw this.#unexpected(next);
   }
 
-  /** The members of an object: `read` reads or skips each value. @throws NoJson */
+  /**
+   * Reads the members of an object: `read` reads or skips each value.
+   *
+   * @throws NoJson
+   */
   *members(read: (name: string) => Steps<void>): Steps<void> {
     this.#enter("{");
     if (this.next === "}") this.#at += 1;
@@ -92,7 +100,11 @@ export class JsonReader {
     this.#depth -= 1;
   }
 
-  /** The same for the items of a list. @throws NoJson */
+  /**
+   * Reads the items of a list in the same way.
+   *
+   * @throws NoJson
+   */
   *items(read: () => Steps<void>): Steps<void> {
     this.#enter("[");
     if (this.next === "]") this.#at += 1;
@@ -104,7 +116,11 @@ export class JsonReader {
     this.#depth -= 1;
   }
 
-  /** Skips a value, still refusing invalid JSON. @throws NoJson */
+  /**
+   * Skips a value, but refuses invalid JSON.
+   *
+   * @throws NoJson
+   */
   *passOver(): Steps<void> {
     const { next } = this;
     if (next === "{") yield* this.members(() => this.passOver());
@@ -114,7 +130,11 @@ export class JsonReader {
     else this.literal();
   }
 
-  /** Expects the end of the text. @throws NoJson */
+  /**
+   * Requires the end of the text.
+   *
+   * @throws NoJson
+   */
   end(): void {
     const { next } = this;
     if (next !== "") throw this.#unexpected(next);

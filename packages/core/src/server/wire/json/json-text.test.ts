@@ -26,7 +26,7 @@ const range = { header, kvs: [kv, {}, kv], more: true, count: 3n };
 
 interface Written {
   readonly text: string;
-  /** By the package's own writer. */
+  /** The result of the package's own writer. */
   readonly expected: unknown;
 }
 
@@ -75,11 +75,11 @@ test.each([
   written(ReportResponseSchema, { steadyMs: 1.25, name: "é", syncs: { p50Ms: 0.1 }, leaseholdVersion: "" }),
 ])("messages are what protobuf's JSON has for them: %#", ({ expected, text }) => {
   expect(JSON.parse(text)).toEqual(expected);
-  // Go writes it so that no browser takes it for a page.
+  // Escaped as by Go, so that no browser takes it for a page.
   expect(text).not.toMatch(/[<>&\u2028]/);
 });
 
-test("a list that its message makes later is written item by item, also in a nested message", () => {
+test("a lazy list is written item by item, even in a nested message", () => {
   const { kvs } = create(RangeResponseSchema, { kvs: [kv, kv] });
   const lazy = create(RangeResponseSchema, { count: 2n });
   const lazyList: LazyList = (message, { name }) =>

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, isFieldSet, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Steps } from "../../../state/steps.js";
 
-/** Go escapes these in JSON, so that a browser takes it for nothing else. */
+/** Escaped as by Go, so that browsers do not take JSON for anything else. */
 const escaped: Readonly<Record<string, string>> = {
   "<": "\\u003c",
   ">": "\\u003e",
@@ -10,14 +10,14 @@ const escaped: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** @param value plain JSON: no integer beyond JavaScript's exact ones */
+/** @param value plain JSON, without integers beyond JavaScript's exact range */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (character) => escaped[character]!);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Text that is consumed while more is written, so that a long one is never in memory as a whole. */
+/** Text that is consumed while more is written, so that a long one is never completely in memory. */
 export class TextParts {
   #parts: string[] = [];
   #length = 0;
@@ -40,12 +40,14 @@ export class TextParts {
   }
 }
 
-/** The items of a list that is not in memory, but made while it is read; undefined for any other field. */
+/**
+ * Returns the items of a list that is not in memory, but made while it is read; undefined for other fields.
+ */
 export type LazyList = (message: Message, field: DescField) => Iterable<unknown> | undefined;
 
 /**
- * Writes a message as protobuf's JSON, with the names of its .proto file, in steps: long lists take long.
- * The package's own writer has none, and takes half a second for a megabyte of bytes.
+ * Writes a message as protobuf's JSON, with the names in its .proto file, in steps, as long lists take long.
+ * The package's own writer has no steps: it takes half a second for a megabyte of `bytes`.
  */
 export function* writeMessage(
   parts: TextParts,
@@ -83,7 +85,7 @@ function* writeField(parts: TextParts, field: DescField, value: unknown, lazyLis
   parts.push("]");
 }
 
-/** One value: of a field, or in its list. */
+/** Writes one value: a field's, or one in its list. */
 function* writeOne(parts: TextParts, field: DescField, value: unknown, lazyList: LazyList): Steps<void> {
   if (field.message !== undefined) yield* writeMessage(parts, field.message, value as Message, lazyList);
   else if (field.enum !== undefined) parts.push(jsonText(field.enum.value[value as number]?.name ?? value));

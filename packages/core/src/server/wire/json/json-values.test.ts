@@ -4,7 +4,7 @@ import { JsonValues } from "./json-values.js";
 
 const newValues = (bytesMax = 1_000_000) => new JsonValues(bytesMax, "too long");
 
-test("objects in any pieces come out whole and in order", () => {
+test("objects in any pieces are returned whole and in order", () => {
   const object = fc.dictionary(fc.string(), fc.oneof(fc.string({ unit: "binary" }), fc.jsonValue()));
   const spaces = fc.constantFrom("", " ", "\n", "\r\n\t");
   const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 });
@@ -25,7 +25,7 @@ test("objects in any pieces come out whole and in order", () => {
   );
 });
 
-test("a text that is no object, does not end or is too long is refused", () => {
+test("a text that is not an object, does not end or is too long is refused", () => {
   expect(() => newValues().take(Buffer.from("[1]"))).toThrow("invalid character");
   const open = newValues();
   open.take(Buffer.from('{"a":{"b":"}'));
@@ -36,7 +36,7 @@ test("a text that is no object, does not end or is too long is refused", () => {
   expect(() => long.take(Buffer.from("x"))).toThrow("too long");
 });
 
-test("a body in single bytes takes no more time than its length", () => {
+test("a body in single bytes takes linear time", () => {
   const values = newValues();
   const bytes = Buffer.from(`{"a":"${"x".repeat(200_000)}"}`);
   const found: string[] = [];

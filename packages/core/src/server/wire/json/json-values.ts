@@ -1,6 +1,6 @@
 const heldBytesMin = 256;
 
-/** A text that is no JSON object, or too long. */
+/** A text is not a JSON object, or too long. */
 export class NoJson extends Error {
   constructor(text: string) {
     super(text);
@@ -10,27 +10,30 @@ export class NoJson extends Error {
 
 const [quote, backslash, open, close] = [...'"\\{}'].map((character) => character.charCodeAt(0));
 
-/** A sequence of JSON objects, with or without space between them, in any pieces. */
+/** Splits a sequence of JSON objects, with or without space between them, that arrives in any pieces. */
 export class JsonValues {
   readonly #bytesMax: number;
   readonly #tooLong: string;
-  /** The unfinished object, in one buffer: small pieces cost no more than twice their bytes. */
+  /** The unfinished object, in one buffer: small pieces take at most twice their bytes. */
   #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** @param bytesMax of an unfinished object @param tooLong the error's text for a longer one */
+  /**
+   * @param bytesMax bound of an unfinished object
+   * @param tooLong the error's text for a longer one
+   */
   constructor(bytesMax: number, tooLong: string) {
     this.#bytesMax = bytesMax;
     this.#tooLong = tooLong;
   }
 
   /**
-   * The objects completed by this piece, as text.
+   * Returns the objects completed by this piece, as text.
    *
-   * @param most the rest is ignored after this many
+   * @param most number of objects after which the rest is ignored
    * @throws NoJson
    */
   take(piece: Buffer, most = Infinity): string[] {
@@ -73,12 +76,12 @@ export class JsonValues {
     return this.#held.length;
   }
 
-  /** Expects no unfinished object. */
+  /** Requires that no object is unfinished. */
   end(): void {
     if (this.#depth > 0) throw new NoJson("unexpected EOF");
   }
 
-  /** True: an object ends with this byte. */
+  /** Whether an object ends with this byte. */
   #endsWith(byte: number): boolean {
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;

@@ -17,17 +17,17 @@ export function failedEnd({ code, details }: Status): Uint8Array {
   return headerBlock(fieldsOf(code, details));
 }
 
-/** A failure before any answer: head and end at once. */
+/** A failure before any answer: head and end in one block. */
 export function failedAtOnce({ code, details }: Status): Uint8Array {
   return headerBlock([...begin, ...fieldsOf(code, details)]);
 }
 
-/** For clients that do not speak gRPC. */
+/** The response to clients that do not speak gRPC. */
 export function httpOnly(status: number): Uint8Array {
   return headerBlock([[":status", String(status)]]);
 }
 
-/** Bound of a percent-encoded text: it must fit into a frame, and is cut off beyond. */
+/** Bound of a percent-encoded text, which must fit into a frame; longer texts are cut off. */
 const codedMax = 4_000;
 
 function fieldsOf(code: number, details: string): (readonly [string, string])[] {
@@ -36,7 +36,7 @@ function fieldsOf(code: number, details: string): (readonly [string, string])[] 
   return fields;
 }
 
-/** Percent-encodes all but printable ASCII, and the percent sign. */
+/** Percent-encodes everything but printable ASCII, and the percent sign itself. */
 function percentCoded(text: string): string {
   const most = text.slice(0, codedMax);
   if (/^[ -$&-~]*$/.test(most)) return most;
@@ -58,7 +58,7 @@ const unitMs: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** Of `grpc-timeout`; infinite if it is missing or invalid. */
+/** Parses `grpc-timeout`; infinite if it is missing or invalid. */
 export function timeoutMs(text: string | undefined): number {
   const [, number, unit] = /^(\d{1,8})([HMSmun])$/.exec(text ?? "") ?? [];
   return number === undefined ? Number.POSITIVE_INFINITY : Number(number) * unitMs[unit!]!;

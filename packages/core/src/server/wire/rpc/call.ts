@@ -1,6 +1,6 @@
 import type { LongMessage } from "../../../http2/stream.js";
 
-/** gRPC's codes that this layer itself answers with. */
+/** The gRPC codes with which this layer itself answers. */
 export const statusCode = {
   ok: 0,
   cancelled: 1,
@@ -17,7 +17,7 @@ export interface Status {
   readonly details: string;
 }
 
-/** An error of a service, with gRPC's code. */
+/** A service's error, with a gRPC code. */
 export interface CodedError extends Error {
   readonly code: number;
 }
@@ -30,7 +30,7 @@ export function statusOf({ code, message }: CodedError): Status {
 export interface Peer {
   /** Unique among present connections. */
   readonly address: string;
-  /** Of its certificate; empty if it has shown none. */
+  /** The common name in its certificate; empty without one. */
   readonly commonName: string;
 }
 
@@ -47,7 +47,7 @@ export class Metadata {
   }
 }
 
-/** For an answer that cannot be encoded. */
+/** The status of a call whose answer cannot be encoded. */
 function notEncoded(error: unknown): Status {
   const details = `grpc: error marshalling response: ${(error as Error).message}`;
   return { code: statusCode.internal, details };
@@ -55,15 +55,18 @@ function notEncoded(error: unknown): Status {
 
 /** Carries a call's output to its client. */
 export interface Carrier {
-  /** The only message, and the end. */
+  /** Sends the only message, and the end. */
   answer(message: Encoded): void;
-  /** @param taken called when the connection has accepted all of it; never, if the call is over before */
+  /**
+   * @param taken called when the connection has accepted the whole message; never, if the call is over before
+   *   that
+   */
   message(message: Encoded, taken: () => void): void;
   /** Without a status: success. */
   end(status: Status | undefined): void;
   /** Cuts off an answer in progress. */
   cut(status: Status): void;
-  /** Bytes of requests were consumed: opens the window for as many. */
+  /** Bytes of requests were consumed: widens the window by as much. */
   consumed(bytes: number): void;
 }
 
@@ -74,7 +77,7 @@ export type Encoded = LongMessage | Uint8Array;
 export interface CallBase {
   readonly metadata: Metadata;
   readonly peer: Peer;
-  /** On the steady clock, ms; infinite if the client has set none. */
+  /** Reading of the steady clock, ms; infinite if the client set no deadline. */
   readonly deadlineMs: number;
   readonly carrier: Carrier;
 }
@@ -83,11 +86,11 @@ export interface CallBase {
 abstract class Call {
   readonly metadata: Metadata;
   readonly peer: Peer;
-  /** On the steady clock, ms; infinite if the client has set none. */
+  /** Reading of the steady clock, ms; infinite if the client set no deadline. */
   readonly deadlineMs: number;
   /** Its final status code. */
   code: number = statusCode.cancelled;
-  /** Its answer was sent, or its client has gone. */
+  /** The answer was sent, or the client is gone. */
   isOver = false;
   protected readonly carrier: Carrier;
   readonly #over: (() => void)[] = [];
@@ -99,13 +102,13 @@ abstract class Call {
     this.carrier = carrier;
   }
 
-  /** The listener is called once, when the call is over; at once if it is. */
+  /** Calls the listener once, when the call is over; at once if it is already. */
   whenOver(listener: () => void): void {
     if (this.isOver) listener();
     else this.#over.push(listener);
   }
 
-  /** Ends it with an error. */
+  /** Ends the call with an error. */
   abstract fail(status: Status): void;
 
   /** Called by the carrier at the end of this call. */
@@ -153,7 +156,7 @@ export class UnaryCall extends Call {
     this.carrier.end(status);
   }
 
-  /** Its client has not read all of the answer, which is cut off. */
+  /** Cuts off the answer if its client has not read all of it. */
   cut(status: Status): void {
     if (!this.isOver) this.carrier.cut(status);
   }
@@ -165,16 +168,16 @@ export class UnaryCall extends Call {
 
 /** The source of a stream's requests. */
 export interface Requests {
-  /** Undefined: there is none for now. */
+  /** Returns undefined if there is no request for now. */
   next(): unknown;
-  /** No more follow those of `next`. */
+  /** Whether no more follow those returned by `next`. */
   isEnded(): boolean;
 }
 
-/** Unsent messages: beyond this `write` returns false. */
+/** Bound of unsent messages; beyond it `write` returns false. */
 const unsentMax = 16;
 
-/** Many requests, many answers, or both. */
+/** A call with many requests, many answers, or both. */
 export class ServerStream extends Call {
   /** The only request, for a method with one. */
   readonly request: unknown;
@@ -195,13 +198,13 @@ export class ServerStream extends Call {
     this.#from = from;
   }
 
-  /** Whether more can be written. */
+  /** Whether more messages can be written. */
   get writable(): boolean {
     return !this.isOver && !this.#isEnded;
   }
 
   /**
-   * @param taken called when the connection has accepted it
+   * @param taken called when the connection has accepted the message
    * @returns false: back-pressure, until `whenDrained`
    */
   write(message: unknown, taken?: () => void): boolean {
@@ -225,7 +228,7 @@ export class ServerStream extends Call {
     return this.#unsent < unsentMax;
   }
 
-  /** Calls once, when the client has read most of the output. */
+  /** Calls the listener once, when the client has read most of the output. */
   whenDrained(listener: () => void): void {
     this.#drained = listener;
   }
@@ -245,7 +248,7 @@ export class ServerStream extends Call {
     this.carrier.end(status);
   }
 
-  /** Starts to deliver requests, and finally their end. */
+  /** Delivers requests from now on, and finally their end. */
   listen(take: (request: unknown) => void, ended: () => void): void {
     this.#take = take;
     this.#ended = ended;
@@ -262,9 +265,9 @@ export class ServerStream extends Call {
     this.flow();
   }
 
-  /** Called by the carrier: more may have arrived, or the end. */
+  /** Called by the carrier when more requests or the end may have arrived. */
   flow(): void {
-    // The handler of a request may pause and resume.
+    // A request's handler may pause and resume, and so lead here again.
     if (this.#isFlowing || this.#take === undefined) return;
     this.#isFlowing = true;
     let isEmpty = false;
@@ -280,7 +283,7 @@ export class ServerStream extends Call {
     ended?.();
   }
 
-  /** An error in the handler of a request ends this stream, and nothing else. */
+  /** An error in a request's handler ends this stream, and nothing else. */
   #taken(take: (request: unknown) => void, request: unknown): void {
     try {
       take(request);
@@ -290,18 +293,18 @@ export class ServerStream extends Call {
   }
 }
 
-/** With an error, or with an answer. */
+/** Answers with an error or a message. */
 export type Answer = (error: Status | null, message?: unknown) => void;
 export type UnaryHandler = (call: UnaryCall, callback: Answer) => void;
 export type StreamHandler = (stream: ServerStream) => void;
-/** By the name of the method. */
+/** Handlers by method name. */
 export type Handlers = Readonly<Record<string, UnaryHandler | StreamHandler>>;
 
 /** A method as the server sees it. */
 export interface Method {
   readonly kind: "bidi_streaming" | "client_streaming" | "server_streaming" | "unary";
   readonly handler: UnaryHandler | StreamHandler;
-  /** Throws for invalid bytes. */
+  /** Throws an error for invalid bytes. */
   readonly decode: (bytes: Uint8Array) => unknown;
   readonly encode: (message: unknown) => Encoded;
 }

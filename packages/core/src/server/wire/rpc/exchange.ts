@@ -10,13 +10,13 @@ import {
 } from "./call.js";
 import { type Messages, prefixBytes } from "./message-reader.js";
 
-/** A call from its first message to its end: passes its client's requests to the handler of its method. */
+/** A call from its first message to its end: passes the client's requests to the method's handler. */
 export class Exchange {
   readonly #method: Method;
   readonly #base: CallBase;
   readonly #messages: Messages;
   #call: ServerStream | UnaryCall | undefined;
-  /** The only one, for a method with one. */
+  /** The only request, for a method with one. */
   #request: Uint8Array | undefined;
   #isRemoteEnded = false;
   /** Further input is ignored. */
@@ -34,7 +34,7 @@ export class Exchange {
     return this.#base.deadlineMs;
   }
 
-  /** A method with many requests: each is taken when the handler is ready for it. */
+  /** Whether the method has many requests: each is taken when the handler is ready for it. */
   get isOfMany(): boolean {
     const { kind } = this.#method;
     return kind === "bidi_streaming" || kind === "client_streaming";
@@ -45,7 +45,7 @@ export class Exchange {
     return this.#isDeaf;
   }
 
-  /** More has arrived. */
+  /** More input has arrived. */
   more(): void {
     if (this.#isDeaf) return;
     if (this.#call instanceof ServerStream) {
@@ -55,13 +55,13 @@ export class Exchange {
     for (let next = this.#next(); next !== undefined; next = this.#next()) this.only(next);
   }
 
-  /** The whole request of a method with one. */
+  /** The whole request has arrived, for a method with one. */
   only(message: Uint8Array): void {
     if (this.#request === undefined) this.#request = message;
     else this.fail({ code: statusCode.unimplemented, details: "more than one request" });
   }
 
-  /** Half-close by the client: everything before has been delivered. */
+  /** The client half-closes: everything before has been delivered. */
   remoteEnded(): void {
     if (this.#isDeaf) return;
     this.#isRemoteEnded = true;
@@ -83,7 +83,7 @@ export class Exchange {
     return undefined;
   }
 
-  /** For a stream. */
+  /** The source of a stream's requests. */
   readonly #nextRequest = (): unknown => {
     const bytes = this.#next();
     if (bytes === undefined) return undefined;
@@ -119,7 +119,7 @@ export class Exchange {
     }
   }
 
-  /** Ends it with an error, whatever its handler is doing. */
+  /** Ends the call with an error, whatever its handler is doing. */
   fail(status: Status): void {
     if (this.#isDeaf) return;
     this.#isDeaf = true;
@@ -127,7 +127,7 @@ export class Exchange {
     else this.#call.fail(status);
   }
 
-  /** Called by the carrier: all has been sent, or its client has gone. */
+  /** Called by the carrier when everything has been sent, or the client is gone. */
   over(isComplete: boolean): void {
     this.#isDeaf = true;
     this.#call?.over(isComplete);

@@ -15,13 +15,13 @@ import {
 import { Exchange } from "./exchange.js";
 import { MessageReader } from "./message-reader.js";
 
-/** Memory of an open call, beside its input: measured, and rounded up. */
+/** Memory of an open call in addition to its input: measured, and rounded up. */
 const callBytes = 4 * 1024;
 
-/** Shared by the calls of a server. */
+/** State shared by all calls of a server. */
 export class Calls {
   readonly messageBytesMax: number;
-  /** Of calls, and of requests that no handler has taken: connections share it. */
+  /** Room for calls, and for requests that no handler has taken; connections share it. */
   readonly room: Room<CodedError>;
   /** Calls with a deadline. */
   readonly timed = new NumberMap<Http2Carrier>();
@@ -46,10 +46,10 @@ export class Http2Carrier implements Carrier, Receiver {
   readonly #stream: Stream;
   readonly #client: string;
   readonly #reader: MessageReader;
-  /** Its own memory until it is over. */
+  /** Memory of the call itself until it is over. */
   readonly #ownBytes: number;
   readonly #charge: Charge;
-  /** Bytes held, but already returned to the window. */
+  /** Bytes still held here, but already returned to the window. */
   #given = 0;
 
   constructor(
@@ -69,7 +69,7 @@ export class Http2Carrier implements Carrier, Receiver {
     this.#charge = new Charge(calls.room, this.#client);
     this.#reader = new MessageReader(calls.messageBytesMax);
     this.exchange = new Exchange(method, { ...base, carrier: this }, this.#reader);
-    // Its handler may have refused it already.
+    // The handler may have refused the call already.
     if (stream.isOver) {
       this.over(true);
       return;
@@ -96,10 +96,10 @@ export class Http2Carrier implements Carrier, Receiver {
     exchange.more();
     if (exchange.isDeaf) return;
     if (exchange.isOfMany) this.#count(this.#reader.heldBytes);
-    // Complete requests return to the window as the handler takes them: a paused stream gets no more than
-    // its window. An incomplete one may be longer than that, so its bytes are returned as they arrive. A
-    // method with one request begins only after the half-close: until then the request counts as
-    // incomplete.
+    // A complete request returns its bytes to the window when the handler takes it, so a paused stream gets
+    // no more than its window. An incomplete request may be longer than that, so its bytes are returned as
+    // they arrive. A method with one request begins only after the half-close, and until then its request
+    // counts as incomplete.
     if (exchange.isOfMany && this.#reader.hasWhole) return;
     const more = exchange.isOfMany ? this.#reader.heldBytes - this.#given : bytes.length;
     this.#given += more;
@@ -107,9 +107,9 @@ export class Http2Carrier implements Carrier, Receiver {
     this.#connection.consumed(this.#stream, more);
   }
 
-  /** Counts the memory of its input. */
+  /** Charges the client for the memory of the call's input. */
   #count(bytes: number): void {
-    // A call that is over must not count again.
+    // A call that is over must not be charged again.
     if (this.#stream.isOver) return;
     if (this.#charge.trySet(this.#ownBytes + bytes)) return;
     this.exchange.fail(statusOf(this.#calls.room.refusal(this.#client)));
@@ -140,7 +140,7 @@ export class Http2Carrier implements Carrier, Receiver {
     } else send.end(stream, stream.hasSentHead ? failedEnd(status) : failedAtOnce(status));
   }
 
-  /** gRPC clients map this code to "resource exhausted": trailers would arrive within the message. */
+  /** gRPC clients map this code to "resource exhausted". Trailers would arrive in the middle of a message. */
   cut(): void {
     this.#connection.cut(this.#stream, errorCode.enhanceYourCalm);
   }

@@ -1,19 +1,19 @@
 import { type Status, statusCode } from "./call.js";
 
-/** The head of a message: a compression flag, and its length. */
+/** Length of a message's head: a compression flag, and the message's length. */
 export const prefixBytes = 5;
 
 const heldBytesMin = 256;
 
 /** A source of a client's messages. */
 export interface Messages {
-  /** Undefined: no complete one yet. A status: the input is refused. */
+  /** Returns undefined if no message is complete yet, or a status if the input is refused. */
   next(): Uint8Array | Status | undefined;
 }
 
 /**
- * Splits a client's input into messages, on demand. Until then the bytes stay in one buffer: pieces of any
- * size cost no more memory than twice their bytes.
+ * Splits a client's input into messages, on demand. Until then the bytes are in one buffer: pieces of any
+ * size take at most twice their bytes.
  */
 export class MessageReader implements Messages {
   readonly #bytesMax: number;
@@ -21,12 +21,12 @@ export class MessageReader implements Messages {
   #start = 0;
   #end = 0;
 
-  /** @param bytesMax of one message */
+  /** @param bytesMax bound of one message */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes of messages not requested yet, or incomplete. */
+  /** Bytes of messages that are incomplete, or not requested yet. */
   get heldBytes(): number {
     return this.#end - this.#start;
   }
@@ -45,7 +45,7 @@ export class MessageReader implements Messages {
     this.#end += piece.length;
   }
 
-  /** A copy of the message, if this piece is exactly one and nothing else is buffered. */
+  /** Returns a copy of the message, if this piece is exactly one message and nothing else is buffered. */
   only(piece: Uint8Array): Buffer | undefined {
     const isOne =
       this.#start === this.#end &&
@@ -56,7 +56,7 @@ export class MessageReader implements Messages {
     return isOne ? Buffer.from(piece.subarray(prefixBytes)) : undefined;
   }
 
-  /** Whether a complete one is buffered. */
+  /** Whether a complete message is buffered. */
   get hasWhole(): boolean {
     const held = this.heldBytes;
     return held >= prefixBytes && held - prefixBytes >= lengthIn(this.#held, this.#start);

@@ -50,7 +50,7 @@ let server: GrpcServer;
 let listener: Server;
 let port: number;
 let sockets: Socket[];
-/** Calls that wait, and what became of them. */
+/** Calls without an answer yet, and how calls ended. */
 let waiting: UnaryCall[];
 let streams: ServerStream[];
 let over: string[];
@@ -188,7 +188,7 @@ describe("a client of grpc-js", () => {
     expect((await ask("Large", "20000000")).length).toBe(20_000_000);
   });
 
-  test("gets the reason of a refusal, in any script", async () => {
+  test("gets the text of a refusal, in any script", async () => {
     expect(await refusal("Fail")).toBe("9 100 % süß\n");
     expect(await refusal("Throw")).toBe("2 a mistake");
     expect(await refusal("Echo", "bad")).toBe("13 grpc: error unmarshalling request: no request");
@@ -211,12 +211,12 @@ describe("a client of grpc-js", () => {
     expect(text(await ask("Token", ""))).toBe("");
   });
 
-  test("that cancels is noticed, also when its deadline is over", async () => {
+  test("that cancels is noticed, and so is one whose deadline is over", async () => {
     const call = client.makeUnaryRequest("/service/Wait", same, same, Buffer.from("a"), () => undefined);
     await expect.poll(() => waiting.length).toBe(1);
     call.cancel();
     await expect.poll(() => over).toEqual(["a 1"]);
-    // The server has heard of it before its time is over, sooner or later also on a busy machine.
+    // The call must reach the server before its deadline; on a busy machine that takes longer.
     for (let deadlineMs = 100; waiting.length < 2; deadlineMs *= 2)
       expect(await refusal("Wait", "b", { deadline: Date.now() + deadlineMs })).toMatch(/^4 /);
     await expect.poll(() => over.length === waiting.length).toBe(true);
@@ -263,7 +263,7 @@ describe("a client of grpc-js", () => {
     await expect.poll(() => heard).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(heard).toBe(1);
-    // The window of the stream, and no more, has been taken from its client.
+    // Only the stream's window was taken from its client.
     const further = setInterval(() => call!.resume(), 0);
     await expect.poll(() => heard).toBe(1_000);
     clearInterval(further);
@@ -347,7 +347,7 @@ describe("a client of node:http2", () => {
     expect(await answerOf(stream)).toMatchObject({ ":status": 200, ...expected });
   });
 
-  test("is refused if its request is no gRPC call", async () => {
+  test("is refused if its request is not a gRPC call", async () => {
     const asked = async (more: object) => {
       const stream = request("/service/Echo", more);
       stream.end();
@@ -368,7 +368,7 @@ describe("a client of node:http2", () => {
       session.destroy();
       session = connect(`http://127.0.0.1:${port}`, { settings: { headerTableSize } });
       session.on("error", () => undefined);
-      // Our settings are taken over by then.
+      // The server's settings have been applied by then.
       await once(session, "localSettings");
       for (const word of ["a", "b"]) {
         const stream = request("/service/Echo");
@@ -378,7 +378,7 @@ describe("a client of node:http2", () => {
     }
   });
 
-  test("has its stream reset behind an early refusal, and goes on", async () => {
+  test("has its stream reset after an early refusal, and continues", async () => {
     const stream = request("/service/Nothing");
     stream.write(framed("a"));
     expect(await answerOf(stream)).toMatchObject({ "grpc-status": "12" });
@@ -391,7 +391,7 @@ describe("a client of node:http2", () => {
 
 const ping = frame(frameType.ping, 0, 0, Buffer.from("12345678"));
 
-/** The server's answers to these bytes: the streams of its header blocks. */
+/** The streams of the header blocks with which the server answers these bytes. */
 async function answeredBy(bytes: Buffer): Promise<number[]> {
   const socket = connectTcp(port, "127.0.0.1");
   let heard = Buffer.alloc(0);
@@ -403,7 +403,7 @@ async function answeredBy(bytes: Buffer): Promise<number[]> {
     return found;
   };
   socket.write(bytes);
-  // With the second answer to a ping, all that came before the first has been dealt with.
+  // When the second ping is answered, everything before the first has been processed.
   for (const pings of [1, 2]) {
     socket.write(ping);
     await expect.poll(() => streamsOf(frameType.ping).length, { interval: 5 }).toBe(pings);
@@ -411,7 +411,7 @@ async function answeredBy(bytes: Buffer): Promise<number[]> {
   return streamsOf(frameType.headers);
 }
 
-test("clients that hold back the ends of many long requests are refused, and others have room", async () => {
+test("clients that hold back the ends of many long requests are refused, and others still have room", async () => {
   const path = headerBlock([
     [":method", "POST"],
     [":scheme", "http"],
@@ -419,16 +419,16 @@ test("clients that hold back the ends of many long requests are refused, and oth
     ["content-type", "application/grpc"],
   ]);
   await server.leave(0);
-  // One connection has room for half of it: five calls, with what each takes by itself.
+  // One connection gets half of the room: five calls, with the overhead of each.
   server = new GrpcServer(1_000, messageBytesMax, roomOf(10 * (16_005 + 4_096 + 196) + 50));
   server.add("service", methods);
-  // Each says that a million bytes come: a tenth of what the server holds is there.
+  // Each announces a million bytes. A tenth of the server's room arrives.
   const part = Buffer.concat([Buffer.from([0, 0, 0x0f, 0x42, 0x40]), Buffer.alloc(16_000)]);
   const requests = Array.from({ length: 10 }, (_, index) =>
     Buffer.concat([headers(index * 2 + 1, 0, path), frame(0, 0, index * 2 + 1, part)]),
   );
   expect(await answeredBy(Buffer.concat([begin, ...requests]))).toEqual([11, 13, 15, 17, 19]);
-  // Also when they say all but that it is all.
+  // The same if everything arrives but the half-close.
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x3e, 0x80]), Buffer.alloc(16_000)]);
   const wholeOnes = Array.from({ length: 10 }, (_, index) =>
     Buffer.concat([
@@ -442,13 +442,13 @@ test("clients that hold back the ends of many long requests are refused, and oth
   expect(await answeredBy(Buffer.concat([begin, ...wholeOnes]))).toEqual([11, 13, 15, 17, 19]);
   const short = frame(0, 1, 1, Buffer.concat([Buffer.from([0, 0, 0, 0x27, 0x10]), Buffer.alloc(10_000)]));
   expect(await answeredBy(Buffer.concat([begin, headers(1, 0, path), short]))).toEqual([1, 1]);
-  // Nothing is kept of connections that are gone.
+  // No memory is held for closed connections.
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(await answeredBy(Buffer.concat([begin, ...requests]))).toEqual([11, 13, 15, 17, 19]);
 });
 
-test("unread requests, long heads and idle calls count, and others have room", async () => {
+test("unread requests, long heads and idle calls count, and others still have room", async () => {
   await server.leave(0);
   const head = (path: string, token = "") =>
     headerBlock([
@@ -463,10 +463,10 @@ test("unread requests, long heads and idle calls count, and others have room", a
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 50));
   };
-  // One connection has room for half of it.
+  // One connection gets half of the room.
   server = new GrpcServer(1_000, messageBytesMax, roomOf(100_000));
   server.add("service", methods);
-  // Whole messages, for a stream that takes none: below its window.
+  // Complete messages within the window of a stream that takes none.
   const message = Buffer.concat([Buffer.from([0, 0, 0, 0x0b, 0xb8]), Buffer.alloc(3_000)]);
   const unheard = ids.map((id) =>
     Buffer.concat([
@@ -477,7 +477,8 @@ test("unread requests, long heads and idle calls count, and others have room", a
   );
   const refused = await answeredBy(Buffer.concat([begin, ...unheard]));
   expect(refused).toEqual(ids.slice(4));
-  // Bytes that a stream has taken count no more: there is room for three of another connection, not only two.
+  // Bytes taken by a stream no longer count: there is room for three streams of another connection instead of
+  // two.
   for (const stream of streams.slice(0, 3))
     stream.listen(
       () => undefined,
@@ -519,16 +520,16 @@ test("memory stays bounded for any input to streams that read nothing", async ()
   };
   const before = kept();
   const said = Buffer.concat(words);
-  // Sixty megabytes, and twice as much where they are kept.
+  // Sixty megabytes; unbounded buffers would hold twice as much.
   for (let connections = 0; connections < 20; connections += 1) await answeredBy(said);
   expect(streams.filter(({ isOver }) => !isOver).length).toBeGreaterThan(40);
-  // Sockets have what they read for a moment longer, and arrays are given back beside the collection.
+  // Sockets hold what they have read a moment longer, and arrays are released asynchronously.
   await expect
     .poll(() => kept() - before, { timeout: 15_000, interval: 100 })
     .toBeLessThan(3 * heldBytesMax + said.length);
 }, 30_000);
 
-test("a client that goes in the middle of anything leaves nothing behind", async () => {
+test("a client that disconnects in the middle of anything leaves nothing behind", async () => {
   for (const words of [begin, Buffer.concat([begin, headers(1)]), Buffer.from("PRI * HTTP/1")]) {
     const socket = connectTcp(port, "127.0.0.1");
     socket.on("error", () => undefined).write(words);

@@ -14,10 +14,10 @@ import { Http2Socket } from "./socket.js";
 
 const tickMs = 1_000;
 
-/** Delay with which a passed deadline may be noticed: its client knows by itself. */
+/** Interval of checks for passed deadlines, ms. Clients notice their own deadlines. */
 const deadlineLookMs = 50;
 
-/** Polling interval while draining. */
+/** Polling interval while draining, ms. */
 const leaveLookMs = 10;
 
 /** Answers gRPC calls over HTTP/2. */
@@ -31,9 +31,9 @@ export class GrpcServer {
   readonly traffic = new Traffic();
 
   /**
-   * @param streamsMax of one connection
-   * @param messageBytesMax of one request
-   * @param room bytes of calls and of requests that no handler has taken: connections share it
+   * @param streamsMax concurrent streams per connection
+   * @param messageBytesMax bound of one request
+   * @param room bytes of calls, and of requests that no handler has taken; connections share it
    */
   constructor(streamsMax: number, messageBytesMax: number, room: Room<CodedError>) {
     this.#streamsMax = streamsMax;
@@ -84,7 +84,7 @@ export class GrpcServer {
     if (stream.isRemoteEnded) carrier.data(new Uint8Array(), true);
   }
 
-  /** The method at this path, if any. */
+  /** Returns the method at this path, if any. */
   methodAt(path: string): Method | undefined {
     return this.#methods.get(path);
   }
@@ -103,7 +103,7 @@ export class GrpcServer {
         exchange.fail({ code: statusCode.deadlineExceeded, details: "context deadline exceeded" });
   }
 
-  /** Drains: no more calls; resolves when those in progress are over, or after `ms`. */
+  /** Drains: accepts no more calls, and resolves when those in progress are over, or after `ms`. */
   async leave(ms: number): Promise<void> {
     for (const socket of this.#sockets) socket.leave();
     const endMs = performance.now() + ms;

@@ -7,12 +7,15 @@ import { answerEnd, answerHead } from "./blocks.js";
 import { Http2Socket } from "./socket.js";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-/** Lets pushed bytes be handled: their answers leave in the same turn, and what waits for them in the next. */
+/**
+ * Lets pushed bytes be handled. Answers to them are sent in the same turn, and output that waits for those in
+ * the next.
+ */
 const turn = async () => {
   for (let count = 0; count < 2; count += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** A socket that takes what is written when it is told to, and whose other end never closes it. */
+/** A socket that accepts writes when told to, and whose other end never closes it. */
 class HeldSocket extends Duplex {
   #taken: (() => void) | undefined;
   readonly written: Buffer[] = [];
@@ -47,9 +50,9 @@ function served(request = answerMuch): { socket: HeldSocket; http2: Http2Socket 
   return { socket, http2 };
 }
 
-test("a ping that comes with a request is answered in one write with it, and one that comes alone at once", async () => {
+test("a ping that arrives with a request is answered in the same write, and one that arrives alone at once", async () => {
   const message = Buffer.from("said");
-  // As the host's turn does.
+  // Answers in an immediate, like the host's turn.
   const { socket } = served(({ send }, stream) =>
     setImmediate(() => send.answer(stream, answerHead, message, answerEnd)),
   );
@@ -67,7 +70,7 @@ test("a ping that comes with a request is answered in one write with it, and one
   expect(await answersTo(ping)).toEqual([[frameType.ping, false]]);
 });
 
-test("a client that reads no answers is disconnected before they are many", async () => {
+test("a client that reads no answers is disconnected before many accumulate", async () => {
   const { http2, socket } = served();
   for (let round = 0; round < 60 && !http2.connection.isOver; round += 1) {
     socket.push(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));

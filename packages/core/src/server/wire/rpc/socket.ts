@@ -3,13 +3,13 @@ import { Connection } from "../../../http2/connection.js";
 import type { RequestHead } from "../../../http2/request.js";
 import type { Stream } from "../../../http2/stream.js";
 
-/** Unsent bytes buffered in the socket. */
+/** Bound of unsent bytes in the socket. */
 const unsentBytesMax = 64 * 1024;
 
 /** Output of one turn up to this size is one write. */
 const joinedBytesMax = 64 * 1024;
 
-/** Consecutive writes while the socket accepts them all: then other connections have their turn. */
+/** Bound of consecutive writes while the socket accepts them all: then other connections get their turns. */
 const writesMax = 16;
 
 /** Ticks allowed for draining a connection and for the client to close it. */
@@ -18,7 +18,7 @@ const overTicksMax = 10;
 /** A client that reads nothing for this many ticks is gone, or wastes memory. */
 const stuckTicksMax = 120;
 
-/** A connection of HTTP/2 on its socket. Output of one event loop turn is one write. */
+/** An HTTP/2 connection on its socket. Output of one event loop turn is one write. */
 export class Http2Socket {
   readonly connection: Connection;
   readonly #socket: Socket;
@@ -74,8 +74,9 @@ export class Http2Socket {
   }
 
   /**
-   * Go's clients send a ping with nearly every request. Its answer joins the output of this turn: each
-   * write is a system call, and wakes the client. The turn was scheduled as an immediate before this.
+   * Go's clients send a ping with nearly every request. Its answer should join the output of the same turn,
+   * since each write is a system call, and wakes the client. The host's turn was scheduled as an immediate
+   * before this one.
    */
   #take(piece: Buffer): void {
     this.#isTaking = true;

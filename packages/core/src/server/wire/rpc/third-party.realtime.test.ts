@@ -13,9 +13,9 @@ import { RangeRequestSchema } from "leasehold/etcd/gen/etcd/rpc_pb.js";
 import { type RunningCore, configOf, startCore } from "../../index.js";
 
 /**
- * Clients of HTTP/2 that others keep, at a server's own HTTP/2 (`core/http2`): each of them checks what the server
- * says against RFC 9113 and RFC 7541, and ends the connection at a violation. `.ci/run` installs them; where they are
- * missing the tests are skipped, and say so.
+ * Independent HTTP/2 clients against the server's own HTTP/2 (`core/http2`). Each of them checks the server's
+ * output against RFC 9113 and RFC 7541, and ends the connection on a violation. `.ci/run` installs them; if
+ * they are missing, the tests are skipped, and say so.
  */
 const run = promisify(execFile);
 
@@ -27,7 +27,10 @@ const hasH2 = await run(python, ["-c", "import h2"]).then(
 );
 const has = (program: string) => existsSync(`/usr/bin/${program}`);
 
-/** A strict client, which raises at a frame that no server may send. Prints what came of its requests. */
+/**
+ * A strict client, which raises an error on any frame that servers must not send. Prints the outcomes of its
+ * requests.
+ */
 const strictClient = `
 import random, socket, sys
 import h2.config, h2.connection, h2.events, h2.settings
@@ -84,7 +87,7 @@ let folder: string;
 let server: RunningCore;
 let port: number;
 let tlsPort: number;
-/** A message of gRPC: a read of the key \`k\`, whose value is 20,000 bytes. */
+/** A gRPC message: a read of the key \`k\`, whose value is 20,000 bytes. */
 let request: Buffer;
 let answerBytes: number;
 beforeAll(async () => {
@@ -184,7 +187,7 @@ test.skipIf(!has("curl"))("curl gets the whole answer", async () => {
 });
 
 test.skipIf(!hasH2)(
-  "a client that raises at any violation has its answers, in whatever pieces it asks",
+  "a client that raises on any violation gets its answers, however its requests are split",
   async () => {
     for (const seed of [1, 2, 3]) {
       const args = ["-c", strictClient, String(port), String(seed), request.toString("hex")];

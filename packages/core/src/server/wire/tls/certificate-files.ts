@@ -4,7 +4,7 @@ import type { TlsFiles } from "./tls-files.js";
 
 /** Expiry of a file with certificates. */
 export interface CertificateFile {
-  /** The peers it is shown to, or whose certificates it verifies. */
+  /** The peers that see the certificate, or whose certificates it verifies. */
   readonly towards: "clients" | "servers";
   readonly file: string;
   /** System time, ms since 1970. */
@@ -12,10 +12,10 @@ export interface CertificateFile {
   readonly authority: boolean;
 }
 
-/** A file from an operator has a few; the rest of a longer one is ignored. */
+/** An operator's file has a few. The rest of a longer one is ignored. */
 const certificatesMax = 100;
 
-/** The readable ones; errors of others show when they are used. */
+/** Returns the readable files; errors in others show when they are used. */
 export function certificatesOf(
   clientTls: TlsFiles | undefined,
   peerTls: TlsFiles | undefined,
@@ -29,7 +29,7 @@ function filesOf(towards: CertificateFile["towards"], tls: TlsFiles | undefined)
   const add = (file: string | undefined, authority: boolean) => {
     const ends = file === undefined ? [] : endsIn(file);
     if (file === undefined || ends.length === 0) return;
-    // A chain breaks at its first expiry; of several authorities one is enough.
+    // A chain is invalid from its first expiry on; of several authorities, one is enough.
     const ordered = ends.toSorted((one, other) => one - other);
     const expiresMs = ordered.at(authority ? -1 : 0)!;
     found.push({ towards, file, expiresMs, authority });

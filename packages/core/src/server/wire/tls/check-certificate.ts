@@ -21,7 +21,7 @@ export function checkCertificate(tls: TlsFiles): void {
   checkKey(tls, certificate);
 }
 
-/** Other commands use the same flag for a cluster key: one given here gets a clear message. */
+/** Other commands use the same flag for a cluster key: the message is clear if one is given here. */
 function checkKey({ certFile, keyFile }: TlsFiles, certificate: X509Certificate): void {
   let key: KeyObject;
   try {

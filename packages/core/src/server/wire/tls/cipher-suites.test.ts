@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseCiphers } from "./cipher-suites.js";
 
-test("Go's names are OpenSSL's, and bound the versions that are spoken", () => {
+test("Go's names map to OpenSSL's, and bound the TLS versions", () => {
   expect(parseCiphers()).toBeUndefined();
   expect(parseCiphers("")).toBeUndefined();
   const rsa = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";

@@ -9,7 +9,7 @@ export interface Ciphers {
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
 }
 
-/** Go's names, and OpenSSL's. Node may lack those with RC4 or 3DES. */
+/** Go's names of suites, with OpenSSL's. Node may lack those with RC4 or 3DES. */
 const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_RC4_128_SHA: "RC4-SHA",
   TLS_RSA_WITH_3DES_EDE_CBC_SHA: "DES-CBC3-SHA",
@@ -45,10 +45,10 @@ const suites13: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The allowed suites, in order of preference: without one of TLS 1.3 only TLS 1.2 is used, and the other
- * way round.
+ * The allowed suites, in order of preference. Without a TLS 1.3 suite only TLS 1.2 is used, and the other way
+ * round.
  *
- * @throws LeaseholdError `INVALID_CONFIG` if one is unknown, or Node does not have it
+ * @throws LeaseholdError `INVALID_CONFIG` if a suite is unknown, or Node lacks it
  */
 export function parseCiphers(text = ""): Ciphers | undefined {
   if (text === "") return undefined;

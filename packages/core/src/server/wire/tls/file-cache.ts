@@ -12,7 +12,7 @@ export class ReadOnce<Content> {
     return this.#last?.content;
   }
 
-  /** @throws the parser's error: earlier content stays */
+  /** @throws the parser's error, and keeps the earlier content */
   of(bytes: Buffer): Content {
     if (this.#last?.bytes.equals(bytes) !== true) this.#last = { bytes, content: this.#parse(bytes) };
     return this.#last.content;

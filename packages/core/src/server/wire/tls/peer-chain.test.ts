@@ -6,7 +6,10 @@ import { Authority } from "../../../../../../test/support/pki.js";
 import type { TlsFiles } from "./tls-files.js";
 import { Listener } from "../listen.js";
 
-/** A root, and an authority below it that has issued what both sides show: `twin` is another certificate of it. */
+/**
+ * A root, and an intermediate authority that has issued both sides' certificates. `twin` is another
+ * certificate of the intermediate.
+ */
 const root = new Authority("/CN=root");
 const middle = new Authority("/CN=middle");
 const leaf = middle.issue(["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"]);
@@ -34,7 +37,7 @@ function files(crlFile: string, trusted: readonly string[] = [root.caFile]): Tls
 }
 
 interface Meeting {
-  /** Empty: the client was let in. */
+  /** Empty if the client was accepted. */
   readonly refusal: string;
   readonly session: Buffer | undefined;
   readonly isResumed: boolean;
@@ -91,7 +94,7 @@ test("a revoked intermediate authority is refused, at any position", async () =>
     expect((await meet(listener, shown)).refusal).toMatch(/was revoked/);
     expect((await meet(listener, hidden)).refusal).toMatch(/leads to no authority|was revoked/);
   }
-  // The server knows it itself: it need not be shown.
+  // The server has the intermediate itself, so the client need not show it.
   using trusting = await listening(files(crl, [root.caFile, above]));
   expect((await meet(trusting, unseen)).refusal).toMatch(/was revoked/);
   using still = await listening(files(nothing, [root.caFile, above]));

@@ -5,16 +5,16 @@ import type { AllowedNames } from "./tls-files.js";
 import { serialText } from "./revocation.js";
 import type { RevokedNow } from "./tls.js";
 
-/** Bound of the certificates shown, with those that TLS has found above them. */
+/** Bound of a chain: the certificates shown, and those that TLS has found above them. */
 const chainMax = 10;
 
 /** Clients' chains, as of the end of their handshakes. */
 const chainsRead = new WeakMap<TLSSocket, readonly X509Certificate[] | undefined>();
 
 /**
- * Reads the chain of each client before Node asks for its certificate: some versions (24.21 for one) do so
- * before they emit `secureConnection`, and drop the rest of the chain thereby. `keylog` is the first event
- * that has the socket.
+ * Reads each client's chain before Node asks for its certificate: some versions (24.21 for one) do so before
+ * they emit `secureConnection`, which drops the rest of the chain. `keylog` is the first event that has the
+ * socket.
  */
 export function readChainsOf(server: Server): void {
   server.on("keylog", (_line, socket) => {
@@ -24,15 +24,15 @@ export function readChainsOf(server: Server): void {
       try {
         chainsRead.set(socket, chainOf(socket));
       } catch {
-        // The chain is not verified so far: if it is later, `objectionTo` reads it.
+        // The chain has not been verified. If it is later, `objectionTo` reads it.
       }
     });
   });
 }
 
 /**
- * Why a peer's verified certificate is not sufficient; empty if it is. A peer that was not asked for one
- * has shown none.
+ * Returns why a peer's verified certificate is not sufficient; empty if it is. A peer that was not asked for
+ * a certificate has shown none.
  */
 export function objectionTo(
   socket: TLSSocket,
@@ -62,9 +62,9 @@ function fits(certificate: X509Certificate, { kind, names }: AllowedNames): bool
 }
 
 /**
- * The peer's own certificate first, then its issuers. Node goes from one to the next only by their names.
- * Reading everything that was shown, in any order, leaks memory (`getPeerX509Certificate` of Node 20, a
- * certificate for each connection).
+ * Returns the peer's own certificate followed by its issuers. Node finds issuers only by name. Reading
+ * everything shown, in any order, leaks memory (`getPeerX509Certificate` of Node 20, a certificate per
+ * connection).
  */
 function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
   const chain: X509Certificate[] = [];
@@ -78,9 +78,9 @@ function chainOf(socket: TLSSocket, max = chainMax + 1): X509Certificate[] {
 }
 
 /**
- * Revoked certificates are always detected: none of the chain may be revoked, and it must lead to an
- * authority. Otherwise a peer with a revoked intermediate certificate could hide it, behind another of its
- * name or by showing nothing (a resumed session).
+ * Revoked certificates are always detected: no certificate of the chain may be revoked, and the chain must
+ * lead to an authority. Otherwise a peer with a revoked intermediate could hide it behind another certificate
+ * with the same name, or by showing none (in a resumed session).
  */
 function objectionToChain(chain: readonly X509Certificate[], { authorities, serials }: RevokedNow): string {
   if (chain.length > chainMax) return `more than ${chainMax} certificates were shown`;
@@ -98,7 +98,7 @@ function objectionToChain(chain: readonly X509Certificate[], { authorities, seri
     : "its chain leads to no authority, but by a certificate that was revoked or was not shown";
 }
 
-/** Visits each once, so that it ends for any number. */
+/** Visits each certificate once, so that it ends for any number of them. */
 function leadsToRoot(own: X509Certificate, above: X509Certificate[], trusted: ReadonlySet<string>): boolean {
   const reached = [own];
   const left = new Set(above);
@@ -113,7 +113,7 @@ function leadsToRoot(own: X509Certificate, above: X509Certificate[], trusted: Re
   return false;
 }
 
-/** By its signature, too. */
+/** Also checks the signature. */
 function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }

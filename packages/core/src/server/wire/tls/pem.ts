@@ -1,7 +1,7 @@
 /**
- * The content between the lines of a PEM file (RFC 7468), for each block with the label. Text between
- * blocks is comment, and no line after the last of them begins as theirs do: a file being written may end
- * anywhere.
+ * Returns the content between the lines of a PEM file (RFC 7468), for each block with this label. Text
+ * between blocks is a comment, but after the last block no line may begin as theirs do: a file that is being
+ * written may end anywhere.
  *
  * @throws RangeError for an incomplete file
  */
@@ -17,7 +17,7 @@ export function pemBlocks(file: Buffer, label: string): Buffer[] {
     .map(([, , content]) => fromBase64(content!.replaceAll(/\s/g, "")));
 }
 
-/** Node skips invalid base64. */
+/** Checked here, as Node skips invalid base64. */
 function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, "base64");
   if (bytes.toString("base64") !== text) throw new RangeError("a block of it is no base64");

@@ -14,7 +14,7 @@ const serialOf = ({ cert }: { readonly cert: string }) =>
   serialText(new X509Certificate(readFileSync(cert)).serialNumber);
 const derOf = (pem: string) => execFileSync("openssl", ["crl", "-in", pem, "-outform", "der"]);
 
-test("a list of openssl's is read, as PEM and as DER, and says when it is out of date", () => {
+test("a list made by openssl is read, as PEM and as DER, and has the time of its next update", () => {
   const empty = execFileSync(
     "openssl",
     [
@@ -41,7 +41,7 @@ test("a list of openssl's is read, as PEM and as DER, and says when it is out of
     expect(serials.has(serialOf(three))).toBe(false);
     expect(Math.abs(nextUpdateMs - (Date.now() - 2 * 86_400_000))).toBeLessThan(600_000);
   }
-  // Several lists in one file count together.
+  // Several lists in one file are combined.
   const both = readRevoked(Buffer.concat([empty, pem]), "x");
   expect(both.serials.size).toBe(2);
 });
@@ -63,7 +63,7 @@ test("a truncated or changed list is refused, or read completely", () => {
   expect(whole).toBe(3);
 });
 
-test("a file of several lists that is half written, or damaged, is none", () => {
+test("a file of several lists that is half written or damaged is refused", () => {
   const list = readFileSync(authority.revoke(authority.issue(usage))).toString();
   const end = list.trimEnd().length;
   for (let length = 1; length < end; length += 7)
@@ -74,7 +74,7 @@ test("a file of several lists that is half written, or damaged, is none", () => 
   }
 });
 
-/** A list of one serial number, as DER has it; the rest is as small as a list may be. */
+/** A DER list with one serial number; the rest is as small as possible. */
 function listOf(serial: string): Buffer {
   const der = (tag: string, content: string) =>
     tag + (content.length / 2).toString(16).padStart(2, "0") + content;
@@ -87,7 +87,7 @@ function listOf(serial: string): Buffer {
   );
 }
 
-/** In a list as DER, and as OpenSSL tells it of a certificate. */
+/** As DER in a list, and as OpenSSL prints it for a certificate. */
 test.each([
   ["fb", "-05"],
   ["00fb", "FB"],

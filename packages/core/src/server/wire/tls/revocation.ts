@@ -3,9 +3,9 @@ import { pemBlocks } from "./pem.js";
 
 /** Revoked certificates. */
 export interface Revoked {
-  /** In the form of `serialText`. */
+  /** Normalized by `serialText`. */
   readonly serials: ReadonlySet<string>;
-  /** Time of the list's next update, system time; infinite if it has none. */
+  /** When the list's next update is due, system time; infinite if it names no time. */
   readonly nextUpdateMs: number;
 }
 
@@ -16,7 +16,11 @@ interface Value {
   readonly content: Buffer;
 }
 
-/** Consecutive values in DER. @throws RangeError */
+/**
+ * Yields consecutive values in DER.
+ *
+ * @throws RangeError
+ */
 function values(bytes: Buffer): Value[] {
   const found: Value[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -35,11 +39,11 @@ function values(bytes: Buffer): Value[] {
 }
 
 /**
- * Reads the revocation lists of a file (RFC 5280, section 5.1), PEM or DER. The file is trusted: its
- * signature is not verified, and an outdated list counts, since otherwise all connections would be refused
- * from one moment on.
+ * Reads the revocation lists of a file (RFC 5280, section 5.1), PEM or DER. The file is trusted, so its
+ * signature is not verified. An outdated list still counts, since otherwise all connections would be refused
+ * from that moment on.
  *
- * @param name for the error
+ * @param name the file's name for errors
  * @throws LeaseholdError `INVALID_CONFIG`
  */
 export function readRevoked(file: Buffer, name: string): Revoked {
@@ -82,13 +86,19 @@ function readList(bytes: Buffer, serials: Set<string>): number {
   return next === undefined ? Number.POSITIVE_INFINITY : timeMs(next);
 }
 
-/** RFC 5280 has no negative serial numbers, but authorities have issued such: DER is two's complement. */
+/**
+ * RFC 5280 does not allow negative serial numbers, but authorities have issued some. DER uses two's
+ * complement.
+ */
 function signedHex(integer: Buffer): string {
   if (integer.length === 0) throw new RangeError("a serial number is none");
   return BigInt.asIntN(8 * integer.length, BigInt(`0x${integer.toString("hex")}`)).toString(16);
 }
 
-/** Normalized for comparison: lower-case hexadecimal without leading zeros, with a sign if negative. */
+/**
+ * Normalizes a serial number for comparison: lower-case hexadecimal without leading zeros, with a sign if
+ * negative.
+ */
 export function serialText(hex: string): string {
   return hex.toLowerCase().replace(/^(-?)0+(?=.)/, "$1");
 }

@@ -4,7 +4,7 @@ import { selfSigned } from "./self-signed.js";
 
 const dayMs = 86_400_000;
 
-test("OpenSSL reads it, for these hosts and no others, for both sides, and its key fits", () => {
+test("OpenSSL accepts it for these hosts only, for servers and clients, with its key", () => {
   const fromMs = Date.UTC(2026, 10, 23);
   const { cert, key } = selfSigned(
     ["a.example", "10.0.0.1", "::1", "fe80::1:0:2"],
@@ -29,7 +29,7 @@ test("OpenSSL reads it, for these hosts and no others, for both sides, and its k
   expect(certificate.ca).toBe(false);
 });
 
-test("also with many hosts, and over the year 2050", () => {
+test("the same with many hosts, and beyond the year 2050", () => {
   const hosts = Array.from({ length: 300 }, (_, index) => `host-${index}.example`);
   const toMs = Date.UTC(2060, 0, 1);
   const certificate = new X509Certificate(selfSigned(hosts, Date.UTC(2049, 11, 31), toMs).cert);

@@ -9,7 +9,7 @@ export interface SelfSigned {
 }
 
 /**
- * A certificate of version 3, RFC 5280, is a few values in DER; this is all of that encoding that it needs.
+ * A certificate of version 3 (RFC 5280) is a few values in DER. This is all of that encoding that it needs.
  */
 function der(tag: number, parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
@@ -23,7 +23,7 @@ function der(tag: number, parts: readonly Uint8Array[]): Buffer {
 const sequence = (...parts: readonly Uint8Array[]) => der(0x30, parts);
 const set = (part: Uint8Array) => der(0x31, [part]);
 const octets = (content: Uint8Array) => der(0x04, [content]);
-/** With this many unused bits at its end. */
+/** A bit string with this many unused bits at its end. */
 const bits = (content: Uint8Array, unused = 0) => der(0x03, [Buffer.from([unused]), content]);
 const utf8 = (text: string) => der(0x0c, [Buffer.from(text)]);
 const oid = (hex: string) => der(0x06, [Buffer.from(hex, "hex")]);
@@ -39,7 +39,7 @@ const oids = {
   subjectAltName: oid("551d11"),
 };
 
-/** Years up to 2049 are written with two digits, later ones with four. */
+/** Years up to 2049 have two digits, later ones four. */
 function time(ms: number): Buffer {
   const text = `${new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, "")}`;
   return new Date(ms).getUTCFullYear() < 2050
@@ -47,7 +47,7 @@ function time(ms: number): Buffer {
     : der(0x18, [Buffer.from(text, "latin1")]);
 }
 
-/** Host names and addresses, as clients compare them. */
+/** A host name or address, as clients compare it. */
 function altName(host: string): Buffer {
   if (isIPv4(host)) return der(0x87, [Buffer.from(host.split(".").map(Number))]);
   if (isIPv6(host)) return der(0x87, [ipv6Bytes(host)]);
@@ -55,7 +55,7 @@ function altName(host: string): Buffer {
 }
 
 function ipv6Bytes(host: string): Buffer {
-  // Hexadecimal digits only, without a zone.
+  // Only hexadecimal digits, without a zone.
   const text = new URL(`http://[${host.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
   const [head = "", tail] = text.split("::");
   const groups = (part: string) =>
@@ -69,14 +69,14 @@ function ipv6Bytes(host: string): Buffer {
 }
 
 /**
- * A new key (P-256), and a self-signed certificate for servers and clients.
+ * Generates a key (P-256), and a self-signed certificate for servers and clients.
  *
- * @param hosts its names and addresses
+ * @param hosts names and addresses in the certificate
  */
 export function selfSigned(hosts: readonly string[], fromMs: number, toMs: number): SelfSigned {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const serial = randomBytes(16);
-  // Neither negative nor with a redundant zero.
+  // Makes the number positive, without a redundant zero.
   serial[0] = (serial[0]! & 0x3f) | 0x40;
   const name = sequence(set(sequence(oids.organization, utf8("leasehold"))));
   const algorithm = sequence(oids.ecdsaWithSha256);

@@ -1,8 +1,8 @@
 import type { Ciphers } from "./cipher-suites.js";
 
-/** A certificate must have one of them. */
+/** The certificate must have at least one of these names. */
 export interface AllowedNames {
-  /** Hosts: names and addresses. */
+  /** Hosts are names and addresses. */
   readonly kind: "common name" | "host";
   readonly names: readonly string[];
 }
@@ -10,21 +10,23 @@ export interface AllowedNames {
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Peers must show a certificate of that authority. */
+  /** Peers must show a certificate from this authority. */
   readonly trustedCaFile: string | undefined;
   /** The common name in a client's certificate is a user. */
   readonly clientCertAuth: boolean;
-  /** Revoked certificates. */
+  /** File of revoked certificates. */
   readonly crlFile?: string | undefined;
-  /** Restricts verified certificates to these. */
+  /** Restricts verified certificates to those with these names. */
   readonly allowed?: AllowedNames | undefined;
   /** Cipher suites; by default Node's own choice. */
   readonly ciphers?: Ciphers | undefined;
-  /** The server makes its own certificate for these hosts, which cannot be verified. */
+  /** The server makes its own certificate for these hosts. Peers cannot verify it. */
   readonly selfMadeFor?: readonly string[];
 }
 
-/** Naming an authority demands its certificates, as its name without that would promise too much. */
+/**
+ * If an authority is named, certificates are required: otherwise the setting would promise more than it does.
+ */
 export function isCertificateWanted({ clientCertAuth, trustedCaFile }: TlsFiles): boolean {
   return clientCertAuth || trustedCaFile !== undefined;
 }

@@ -12,7 +12,7 @@ const minVersion = "TLSv1.2";
 /** Interval at which a server checks whether its certificate has been renewed, ms. */
 export const renewMs = 10_000;
 
-/** The certificates that a listener or dialer shows and trusts. */
+/** The certificates that a listener or a dialing server shows and trusts. */
 export interface TlsContent {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -39,7 +39,7 @@ export function readTls({ certFile, ciphers, keyFile, trustedCaFile }: TlsFiles)
 
 type Trust = Pick<TlsFiles, "allowed" | "trustedCaFile"> | undefined;
 
-/** Whether certificates of clients are accepted on the port between servers. */
+/** Whether the port between servers would accept clients' certificates. */
 export function isOpenToClients(clients: Trust, peers: Trust): boolean {
   if (clients?.trustedCaFile === undefined || peers?.trustedCaFile === undefined) return false;
   if (peers.allowed !== undefined) return false;
@@ -57,7 +57,8 @@ interface Known {
 }
 
 /**
- * Cached: a list may have a million certificates, and a server that redials in vain reads it all the time.
+ * Cached: a list may have a million certificates, and a server that redials in vain would read it again each
+ * time.
  */
 const known = new WeakMap<TlsFiles, Known>();
 
@@ -77,15 +78,15 @@ function certificatesIn(pem: Buffer): X509Certificate[] {
   return blocks.map((each) => new X509Certificate(each));
 }
 
-/** For operators: a file is unusable at present, and its earlier content stays in use. */
+/** Reports to operators that a file is unusable at present; its earlier content stays in use. */
 type Report = (text: string) => void;
 
 /**
- * The revoked certificates at present. If the list cannot be read, for example because it is being written,
- * the last readable one stays in use.
+ * Returns the certificates revoked at present. If the list is unreadable, for example because it is being
+ * written, the last readable one stays in use.
  *
- * @param ca trusted at present
- * @throws LeaseholdError `INVALID_CONFIG` if none has been read yet
+ * @param ca the authorities trusted at present
+ * @throws LeaseholdError `INVALID_CONFIG` if no list has been read yet
  */
 export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, report?: Report): RevokedNow | undefined {
   const { crlFile, trustedCaFile } = tls;
@@ -107,10 +108,10 @@ export function revokedNow(tls: TlsFiles, ca: Buffer | undefined, report?: Repor
 }
 
 /**
- * Certificates are renewed while a server runs: reports the files' new content once it is consistent, and
- * each time the revoked certificates, regardless of the other files. Later connections use that.
+ * Watches for renewed certificates: reports the files' new content once it is consistent, and the revoked
+ * certificates at each check, regardless of the other files. Later connections use both.
  *
- * @returns ends it
+ * @returns a function that ends it
  */
 export function whenRenewed(
   tls: TlsFiles,
@@ -127,8 +128,8 @@ export function whenRenewed(
 }
 
 /**
- * Undefined if nothing has changed, or the files are being written or do not match yet: the next check
- * decides, and until then the old ones are shown.
+ * Returns undefined if nothing has changed, or the files are being written or do not match yet. The next
+ * check decides; until then the old ones are shown.
  */
 function renewedSince(tls: TlsFiles, shown: TlsContent, report?: Report): TlsContent | undefined {
   try {
