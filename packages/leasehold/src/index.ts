@@ -1,7 +1,7 @@
 /**
- * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. `open` imports
- * the code of a ground when an address first names it. That code is assembled in `entry`, a file for each
- * ground, which is also a subpath of the package.
+ * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. `open` imports a
+ * ground's code when an address first names it. `entry` has a file for each ground, which assembles that code
+ * and is also a subpath of the package.
  */
 import type { GuardedCells } from "./delta/guarded/guarded.js";
 import { isCoreUrl } from "./etcd/address.js";
@@ -38,9 +38,9 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
 /**
  * Opens the leases of a ground:
  *
- * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member
- *   returns the others; more are safer. Resolves when a majority is connected, or at the timeout if at least
- *   one is.
+ * - `flease://host:port`, one or more: a client of the members there. One address is enough, because that
+ *   member returns the others; more are safer. Resolves when a majority is connected, or at the timeout if at
+ *   least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
  * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`,
  *   `delta+block:…`: Δ-leases on a majority of these stores; several addresses together are one farm
@@ -52,8 +52,8 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  * Calls under way and leases that are held keep the process alive; leases that are only open do not
  * (`docs/embedding.md`).
  *
- * The last argument may be the options. What the leases promise, and what that rests on, is in their
- * `guarantees`.
+ * The last argument may be the options. The `guarantees` of the leases say what they promise, and under which
+ * assumptions.
  *
  * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`,
  * `CONFIG_MISMATCH`, `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that do
@@ -84,10 +84,10 @@ export async function open(...args: UrlsAndOptions<OpenOptions>): Promise<Leases
 }
 
 /**
- * Makes this process a member of a Flease cluster: it takes part in decisions, and takes leases of its own
- * through `member.leases`. Resolves when it listens. Its vote does not count during the recovery wait
- * (`ttlMax` · 1.22 with the default settings), as it may have forgotten promises from before its restart. It
- * can take leases of its own at once if a majority of the members votes.
+ * Makes this process a member of a Flease cluster: it takes part in decisions, and can hold leases through
+ * `member.leases`. Resolves when it listens. Its vote does not count during the recovery wait (`ttlMax` ·
+ * 1.22 with the default settings), as it may have forgotten promises from before its restart. It can take
+ * leases at once if a majority of the members votes.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `INVALID_URL`.
  * @example
@@ -105,8 +105,8 @@ export async function startMember(options: MemberOptions): Promise<Member> {
 }
 
 /**
- * Queries the status of every member of a Flease cluster. A member that does not answer is in the result,
- * too, with the reason.
+ * Queries the status of every member of a Flease cluster. The result also lists the members that do not
+ * answer, with the reason.
  *
  * @throws LeaseholdError as {@link open}.
  * @example
@@ -122,10 +122,10 @@ export async function clusterStatus(...args: UrlsAndOptions<FleaseOptions>): Pro
 }
 
 /**
- * Opens leases on one store whose records share a cell with the datum that they guard: each write of the
- * datum also renews the lease, and the store itself refuses the write of a former holder (`docs/storage.md`).
- * `url` is the address of one store that compares and sets: `delta+file:///mnt/a`, `delta+redis://…`,
- * `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
+ * Opens leases on one store that keeps each lease in the same cell as the datum that it guards: each write of
+ * the datum also renews the lease, and the store itself refuses writes of a former holder
+ * (`docs/storage.md`). `url` is the address of one store with compare-and-set: `delta+file:///mnt/a`,
+ * `delta+redis://…`, `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
  *
  * Rejects as {@link open}, with `UNSUPPORTED` for several stores or one that cannot compare and set.
  *
@@ -144,8 +144,8 @@ export async function openGuardedCells(url: string, options: FarmOptions = {}): 
 type EtcdEntry = typeof import("./entry/etcd.js");
 
 /**
- * Loads a file of Leasehold that imports optional packages by name. The path reaches `import` as a value, so
- * no bundler looks for those packages; a bundle does not contain the file.
+ * Loads a file of Leasehold that imports optional packages by name. `import` gets the path as a value, so
+ * bundlers do not look for those packages, and a bundle does not contain the file.
  */
 async function loadOutside<Module>(path: string): Promise<Module> {
   try {

@@ -5,15 +5,15 @@ import type { FarmOptions } from "./stores/farm-leases.js";
 
 export type { CoreOptions, FarmOptions, FleaseOptions, ParticipantOptions };
 
-/** Leases in memory have only the options that every ground has. */
+/** Leases in memory have only the options common to all grounds. */
 export type MemoryOptions = ParticipantOptions;
 
-/** The options of all grounds, for a program that learns the address at run time. */
+/** The options of all grounds, for programs that get the address at run time. */
 export type OpenOptions = FleaseOptions & FarmOptions & CoreOptions & MemoryOptions;
 
 /**
- * The options of the ground that an address names. `OpenOptions` where the scheme is not known at compile
- * time: each ground then refuses options that it does not support, with `INVALID_CONFIG`.
+ * The options of the ground that an address names. `OpenOptions` if the scheme is not known at compile time:
+ * the ground then refuses options that it does not support with `INVALID_CONFIG`.
  */
 export type OptionsOf<Url extends string> = [Url] extends [`flease://${string}`]
   ? FleaseOptions

@@ -1,7 +1,8 @@
 /**
  * Leases on shared storage: `leasehold/delta`. The entry `leasehold` loads this code on demand; this entry
- * loads it at once, and a bundle of it has no other ground. It also exports the parts of *Light-Weight Leases
- * for Storage-Centric Coordination* (Chockler and Malkhi), each usable alone and named as in the paper.
+ * loads it at once, and a bundle that imports only this entry has no other ground. It also exports the parts
+ * of *Light-Weight Leases for Storage-Centric Coordination* (Chockler and Malkhi), each usable alone and
+ * named as in the paper.
  */
 import type { GuardedCells } from "../delta/guarded/guarded.js";
 import type { FarmParts } from "../delta/paper/parts.js";
@@ -55,7 +56,7 @@ export async function openFarm(urls: readonly string[], options: FarmOptions = {
   return new LeaseManager(await keptAlive(world.keepAlive, opening), world);
 }
 
-/** As `openGuardedCells` of `leasehold`. */
+/** The same as `openGuardedCells` of `leasehold`. */
 export async function openCells(url: string, options: FarmOptions = {}): Promise<GuardedCells> {
   const world = realWorld();
   return keptAlive(world.keepAlive, () => openStoredCells(url, options, world));

@@ -1,7 +1,7 @@
 /**
  * Leases of a consistent core that speaks etcd's v3 API, `leasehold core` or an etcd: `leasehold/etcd`. The
- * entry `leasehold` loads this code on demand; this entry loads it at once, and a bundle of it has no other
- * ground.
+ * entry `leasehold` loads this code on demand; this entry loads it at once, and a bundle that imports only
+ * this entry has no other ground.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import type { NamedLeases } from "../etcd/named-leases.js";
@@ -39,8 +39,8 @@ export async function openEtcd(urls: readonly string[], options: CoreOptions = {
 
 /**
  * Opens the named leases of the core at these addresses, `core://host:port,host:port`
- * (`docs/core-leases.md`): etcd leases that have a name besides their id, as *Patterns of Distributed
- * Systems* describes them. They are not {@link Leases}: they are not renewed automatically, and there is no
+ * (`docs/core-leases.md`): etcd leases with a name in addition to their id, as *Patterns of Distributed
+ * Systems* describes them. They are not {@link Leases}: they are not renewed automatically, and have no
  * margin for clocks that differ.
  *
  * @throws LeaseholdError as {@link openEtcd}; the methods throw `UNSUPPORTED` with an etcd.

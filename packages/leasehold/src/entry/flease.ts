@@ -1,6 +1,6 @@
 /**
  * The subpath `leasehold/flease`: leases among peers. `open` of `leasehold` imports this file at the first
- * `flease://` address; a program that imports it directly gets no other ground into its bundle.
+ * `flease://` address; a program that imports it directly has no other ground in its bundle.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { openFleaseClient } from "../flease/tcp/client.js";
@@ -27,7 +27,7 @@ export type {
 } from "../flease/tcp/types.js";
 export type { SecurityOptions } from "../runtime/security/options.js";
 
-/** Default of how long a program with `renewInWorker` may be busy before it counts as hung. */
+/** The default for how long a program with `renewInWorker` may be busy before it counts as hung. */
 const busyDefault = "5m";
 
 /**
@@ -56,7 +56,7 @@ export async function openFlease(urls: readonly string[], options: FleaseOptions
   return new LeaseManager(provider, world);
 }
 
-/** The reports of `clusterStatus` of `leasehold` for the members at these addresses. */
+/** The same as `clusterStatus` of `leasehold`. */
 export async function fleaseStatus(
   urls: readonly string[],
   options: FleaseOptions = {},
@@ -89,7 +89,7 @@ function addressesOf(urls: readonly string[]): string[] {
 
 const withoutPassword = (url: string): string => url.replace(/\/\/[^/@]*@/, "//…@");
 
-/** The address of leases that others' addresses stand for. */
+/** The address of leases that an address of another form suggests. */
 function meantBy(url: string): string | undefined {
   if (url.startsWith("/")) return `delta+file://${url}`;
   const [, scheme = "", rest = ""] = /^([a-z0-9]+):(.*)$/i.exec(withoutPassword(url)) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Logs: `leasehold/logs`. What happens to a program's leases, as lines for people and programs.
- * `docs/log-events.md` lists the events.
+ * Logs: `leasehold/logs`. Log lines about a program's leases, for people and programs. `docs/log-events.md`
+ * lists the events.
  */
 import type { Leases } from "../lease/types.js";
 import { logLeases as observe } from "../logs/lease-logs.js";
@@ -13,10 +13,10 @@ export type { LogFormat, LogLevel } from "../runtime/event-log.js";
 export type { LogEvent, Logger } from "../runtime/logger.js";
 
 /**
- * A logger that writes lines, for the option `logger` and {@link logLeases}. Its `level` can be set at any
- * time. Lines of the audit trail are written at every level.
+ * Creates a logger that writes lines, for the option `logger` and {@link logLeases}. Its `level` can be set
+ * at any time. Audit lines are written at every level.
  *
- * @throws LeaseholdError `INVALID_CONFIG` for another format or level.
+ * @throws LeaseholdError `INVALID_CONFIG` for an unknown format or level.
  * @example
  * ```ts
  * import { open } from "leasehold";
@@ -40,7 +40,7 @@ export function createLogger(options: LoggerOptions = {}): LineLogger {
  * Logs the events of a participant's leases from now on: `lease-acquired`, `lease-released`, `lease-late`,
  * `lease-lost` and `lease-refused`, with resource, holder and token.
  *
- * @returns a function that ends it
+ * @returns a function that stops it
  */
 export function logLeases(leases: Leases, logger: Logger): () => void {
   return observe(leases, logger, realWorld().clock);

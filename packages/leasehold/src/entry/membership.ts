@@ -1,6 +1,6 @@
 /**
- * Membership: `leasehold/membership`. A process registers itself under a name in a group, by a lease, and
- * sees the other members, and which ones join and leave.
+ * Membership: `leasehold/membership`. A process registers itself under a name in a group by means of a lease,
+ * and sees which other members are present, join and leave.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { openCoreRegistry } from "../etcd/open.js";
@@ -18,14 +18,14 @@ import { realWorld } from "../runtime/world.js";
 export type { Group, GroupOptions, Member, MemberChange } from "../membership/types.js";
 
 /**
- * Joins a group on any ground, or only watches it. A member is a lease named after the group, a slash and the
- * member: so `leases.list("workers/")` and `leasehold ls workers/` show the same, and one process at a time
- * has a name. A crashed member is gone within its `ttl` and the time that the ground needs to notice
- * (`guarantees.takeoverMsMax`). The view of others is a hint: a member has renewed its lease recently, and
- * need not answer. A process that has lost its lease registers again.
+ * Joins a group on any ground, or only watches it. A member is a lease, named after the group, a slash and
+ * the member: `leases.list("workers/")` and `leasehold ls workers/` show the same members, and only one
+ * process at a time has a name. A crashed member disappears after at most its `ttl` and the time that the
+ * ground needs to notice (`guarantees.takeoverMsMax`). The view of others is a hint: a listed member renewed
+ * its lease recently, but may not respond. A process that has lost its lease registers again.
  *
- * At most 10,000 members in a group; more end it with `WATCH_TOO_WIDE`. A group counts as one of the 16
- * watches of a participant, and keeps its process alive until it is left. `leases.close` ends it.
+ * A group has at most 10,000 members; with more, it ends with `WATCH_TOO_WIDE`. A joined group counts as one
+ * of the participant's 16 watches, and keeps the process alive until it is left. `leases.close` leaves it.
  *
  * @throws LeaseholdError `INVALID_NAME`, `INVALID_CONFIG`, `INVALID_DURATION`, `TTL_OUT_OF_RANGE`,
  * `UNSUPPORTED` for `data` where `guarantees.data` is false, `TIMEOUT`, `CLOSED`, `TOO_MANY_WAITERS`.
@@ -49,9 +49,9 @@ export async function joinGroup(leases: Leases, group: string, options: GroupOpt
 
 /** The options of joining a group that is stored as plain keys of a core. */
 export interface CoreGroupOptions extends GroupOptions {
-  /** Certificates, if the core's servers require them. */
+  /** Certificates, if the core requires them. */
   tls?: TlsFiles | undefined;
-  /** Timeout of the first answer of a server. Default `"5s"`. */
+  /** Timeout for the first answer of a server. Default `"5s"`. */
   timeout?: Duration | undefined;
 }
 
@@ -60,9 +60,9 @@ const coreGroupOptionNames: OptionNames<CoreGroupOptions> = { ...groupOptionName
 /**
  * Joins a group that is stored as plain keys of a consistent core or an etcd, at `core://host:port,host:port`
  * with an optional prefix. A member is a key, `leasehold/members/web/a` for `a` in the group `web`, with its
- * `data` as JSON, and every client of etcd can read and write such keys. A crashed member is gone within its
- * `ttl`, in whole seconds, and a second. There is no margin for clocks that differ: if only one process at a
- * time may have a name, use {@link joinGroup} with leases of the core.
+ * `data` as JSON, and every client of etcd can read and write such keys. A crashed member disappears at most
+ * one second after its `ttl`, which is in whole seconds. There is no margin for clocks that differ: if only
+ * one process at a time may have a name, use {@link joinGroup} with leases of the core.
  *
  * @throws LeaseholdError as {@link joinGroup}; `INVALID_URL`, `UNREACHABLE`, `NO_QUORUM`, `UNAUTHENTICATED`,
  * `PERMISSION_DENIED`; `UNSUPPORTED` when `@grpc/grpc-js` or `@bufbuild/protobuf` is not installed.

@@ -1,6 +1,6 @@
 /**
- * Metrics: `leasehold/metrics`. What happens to a program's leases, as numbers for Prometheus and
- * OpenTelemetry. `docs/metrics.md` lists them.
+ * Metrics: `leasehold/metrics`. Metrics of a program's leases, for Prometheus and OpenTelemetry.
+ * `docs/metrics.md` lists them.
  */
 import type { Member } from "../flease/tcp/types.js";
 import type { Leases } from "../lease/types.js";
@@ -30,29 +30,30 @@ export type {
   TextFormat,
 } from "../metrics/types.js";
 
-/** The metrics of one process. Each metric has at most 200 series: no label is the name of a resource. */
+/** The metrics of one process. Each metric has at most 200 series; no label contains a resource's name. */
 export interface Metrics {
   /**
-   * Counts the events of a participant's leases from now on. Leases that it holds by then are not counted.
+   * Counts the events of a participant's leases from now on. Leases that it already holds are not counted.
    *
    * @returns a function that ends it
    */
   observe(leases: Leases): () => void;
-  /** Shows the status of a member of Flease in this process. Returns a function that ends it. */
+  /** Exports the status of a Flease member in this process. Returns a function that stops it. */
   observeMember(member: Member): () => void;
   /**
-   * Adds checks of the program's own to `/readyz`, asked at each request. Returns a function that ends it.
+   * Adds the program's own checks to `/readyz`, which are run at each request. Returns a function that
+   * removes them.
    */
   observeHealth(checks: () => readonly Check[]): () => void;
   /**
-   * Shows the memory, processor time, event loop and garbage collector of this process, and its operations on
-   * stores. Once per process.
+   * Exports this process's memory, processor time, event loop delay and garbage collection, and its
+   * operations on stores. Call it once per process.
    *
    * @returns a function that ends it
    */
   observeProcess(): () => void;
   /**
-   * Adds metrics of the program's own, or of another package. Call it before `exportTo`.
+   * Adds metrics of the program or of another package. Call it before `exportTo`.
    *
    * @example
    * ```ts
@@ -68,12 +69,12 @@ export interface Metrics {
    */
   define<const All extends MetricDefinitions>(definitions: All): Recorder<All>;
   /**
-   * All metrics as text that Prometheus reads. `"openmetrics"` has exemplars: the name of a resource beside
-   * a recent observation of each bucket. Default `"prometheus"`.
+   * All metrics in a text format of Prometheus. `"openmetrics"` has exemplars: for each bucket a recent
+   * observation with its resource's name. Default `"prometheus"`.
    */
   text(format?: TextFormat): string;
   /**
-   * Brings all metrics to a meter of OpenTelemetry: `metrics.getMeter("leasehold")` of `@opentelemetry/api`.
+   * Exports all metrics to a meter of OpenTelemetry: `metrics.getMeter("leasehold")` of `@opentelemetry/api`.
    * Names have dots instead of underscores.
    *
    * @returns a function that ends it
@@ -81,18 +82,18 @@ export interface Metrics {
   exportTo(meter: MeterLike): () => void;
   /**
    * Serves `/metrics`, in the format that the scraper accepts, `/livez`, `/readyz` and `/healthz` (the same)
-   * by HTTP, without keeping the process alive. `/readyz` is 503 while a member that is observed has no
-   * vote, and says why; `/readyz?verbose` lists every check.
+   * over HTTP, without keeping the process alive. `/readyz` is 503 while an observed member has no vote, and
+   * says why; `/readyz?verbose` lists every check.
    *
-   * @param address `host:port`; the port 0 takes a free one. Names of resources can be read there, and
-   * nobody is asked who he is: choose a loopback address, or one that only the scraper reaches.
-   * @throws LeaseholdError `INVALID_URL`; `INVALID_CONFIG` when the address cannot be listened at.
+   * @param address `host:port`; the port 0 takes a free one. The server shows names of resources and does not
+   *   authenticate clients: choose a loopback address, or one that only the scraper can reach.
+   * @throws LeaseholdError `INVALID_URL`; `INVALID_CONFIG` if the server cannot listen at the address.
    */
   serve(address: string): Promise<Served>;
 }
 
 /**
- * Metrics of this process, which are empty until something is observed.
+ * Creates the metrics of this process, which are empty until something is observed.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
- * The port below the waist, for custom grounds and stores: `leasehold/provider`. A ground is a {@link
- * Provider}, which {@link leasesOf} turns into leases; a kind of storage is a {@link Store}, and {@link
- * openStoreLeases} opens Δ-leases on some of them. Each has a conformance suite.
+ * The port below the waist, for custom grounds and stores: `leasehold/provider`. A ground implements {@link
+ * Provider}, which {@link leasesOf} turns into leases. A kind of storage implements {@link Store}; {@link
+ * openStoreLeases} opens Δ-leases on one or more stores. Both have a conformance suite.
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { LeaseManager } from "../lease/manager/lease-manager.js";
@@ -31,8 +31,8 @@ export {
 } from "../testing/conformance.js";
 
 /**
- * The leases of a custom ground: the waist handles names, durations, local queues, waiting, automatic renewal
- * and `lead`; the provider does the rest. Test the result with `runConformance` (`docs/testing.md`).
+ * Creates the leases of a custom ground: the waist handles names, durations, local queues, waiting, automatic
+ * renewal and `lead`; the provider does the rest. Test the result with `runConformance` (`docs/testing.md`).
  *
  * @param world clocks and timers. Default: those of this machine; `VirtualWorld` of `leasehold/testing` is
  * another.
@@ -49,8 +49,8 @@ export function leasesOf(provider: Provider, world: World = realWorld()): Leases
 
 /**
  * Opens Δ-leases on custom stores. `open` gets the unique name of this participant (under which a slotted
- * store keeps its slot), and returns the stores of the farm: one, or an odd number of which a majority has to
- * answer. They are closed with the leases, and when this rejects.
+ * store keeps its slot), and returns the stores of the farm: one, or an odd number, of which a majority has
+ * to answer. They are closed with the leases, and also if this call rejects.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`, and
  * what `open` throws.

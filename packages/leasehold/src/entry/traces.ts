@@ -1,7 +1,4 @@
-/**
- * Traces: `leasehold/traces`. What happens to a program's leases, as spans of OpenTelemetry.
- * `docs/metrics.md` lists them.
- */
+/** Traces: `leasehold/traces`. OpenTelemetry spans of a program's leases. `docs/metrics.md` lists them. */
 import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Leases } from "../lease/types.js";
@@ -11,18 +8,19 @@ import type { TracerLike } from "../traces/types.js";
 export type { TracerLike } from "../traces/types.js";
 
 /**
- * Makes spans of the leases that a participant acquires from now on: `leasehold.acquire` with the event
+ * Creates spans for the leases that a participant acquires from now on: `leasehold.acquire` with the event
  * `wait`, `leasehold.using`, `leasehold.lead`, `leasehold.release`, and `leasehold.renew` for a lease that
- * was not renewed in time. A span is a child of the one that is active where the call begins; the work of
- * `using` and `lead` runs inside theirs.
+ * was not renewed in time. A span is a child of the span that is active when the call begins. The work of
+ * `using` and `lead` runs inside their spans.
  *
- * A caller that waits is linked to the span that acquired the lease, up to 8. For that a sampled tenure
- * without `data` of its own has the data `{ traceparent }`, in W3C's form, which everybody can read who can
- * read the lease. A program with data of its own may put a `traceparent` into it.
+ * A waiting caller's span is linked to the spans that acquired the lease, at most 8. For these links, a
+ * sampled tenure without `data` gets the data `{ traceparent }`, in W3C's format; everybody who can read the
+ * lease can read it. A program that sets `data` itself may add a `traceparent`.
  *
  * @param tracer `trace.getTracer("my-program")` of `@opentelemetry/api`.
  * @returns a function that ends it
- * @throws LeaseholdError `INVALID_CONFIG` when they are traced already, or were not made by this package.
+ * @throws LeaseholdError `INVALID_CONFIG` if the leases are traced already, or were not created by this
+ *   package.
  * @example
  * ```ts
  * import { open } from "leasehold";

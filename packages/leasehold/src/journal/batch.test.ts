@@ -3,7 +3,7 @@ import { SimRandom } from "@leasehold/sim/inner/kit/random.js";
 import { effort } from "../../../../test/support/effort.js";
 import { batchAt, isTorn, layBatch, sectorBytes } from "./batch.js";
 
-/** Segments in memory: batches of all kinds of content, at all kinds of places. */
+/** Segments in memory, with batches of various contents at various positions. */
 class Segment {
   readonly random: SimRandom;
   readonly bytes = Buffer.alloc(24 * sectorBytes);
@@ -36,7 +36,7 @@ class Segment {
   }
 }
 
-/** How far a segment can be read, and whether what follows may be what a loss of power has left. */
+/** How far a segment can be read, and whether a power failure may have left what follows. */
 function read(bytes: Buffer): { batches: number; isTorn: boolean } {
   let chain = 7;
   let offset = 16;
@@ -66,7 +66,7 @@ test("a power failure leaves any sectors of a write: all of them are the batch, 
       const isAll = landed === 2 ** sectors - 1;
       const isNone = landed === 0;
       const expected = { batches: isAll ? number : number - 1, isTorn: !isAll };
-      // Nothing after the last batch is room that was not used.
+      // If every sector or none was written, the zeros after the last batch are unused space.
       expect(isNone || isAll ? { ...read(bytes), isTorn: !isAll } : read(bytes)).toEqual(expected);
     }
   }

@@ -1,14 +1,14 @@
 import { checksumOf } from "./checksum.js";
 
 /**
- * Layout of one write in a segment. A *batch* is a head (`length`, `checksum`, the head's own checksum, 4
- * bytes each, little-endian) and content of that length: whole words, the last of which may be padded with
- * zeros. The checksum continues from the batch before, also across segments: a missing, repeated or
- * misplaced batch is as invalid as a damaged one.
+ * The layout of one write in a segment. A *batch* is a head (`length`, `checksum`, the head's own checksum, 4
+ * bytes each, little-endian) and content of that length. The content consists of whole words; the last may be
+ * padded with zeros. The checksum continues that of the preceding batch, also across segments: a missing,
+ * repeated or misplaced batch is as invalid as a damaged one.
  *
  * In the file, the last word of each sector and the last word of each batch is a *mark*: the number of the
- * batch. So, for any content, no part of a sector that a batch was written to reads as zeros, which it was
- * before the write. Hence a write that the disk lost can be told from later damage.
+ * batch. So the part of a sector that holds a batch is never all zeros, whatever the content; before the
+ * write it is. This distinguishes a write that the disk lost from later damage.
  */
 const headBytes = 12;
 const noHead = Buffer.alloc(headBytes);
@@ -18,7 +18,7 @@ export const sectorBytes = 512;
 const wordBytes = 4;
 const roomInSector = sectorBytes - wordBytes;
 
-/** Bits that are always set: a single flipped bit does not turn a mark into zeros. */
+/** Bits that are always set, so that a single flipped bit doesn't turn a mark into zeros. */
 const markBits = 0xf0000000;
 const numberBits = 0x0fffffff;
 
@@ -30,11 +30,13 @@ export interface LaidBatch {
 export interface FoundBatch {
   readonly content: Buffer;
   readonly checksum: number;
-  /** Where the next batch begins. */
+  /** The offset of the next batch. */
   readonly end: number;
 }
 
-/** @param offset its position in the segment @param number the first batch of a segment is number 1 */
+/**
+ * @param offset the batch's position in the segment @param number the first batch of a segment is number 1
+ */
 export function layBatch(
   parts: readonly Uint8Array[],
   chain: number,
@@ -58,7 +60,7 @@ export function layBatch(
   return { bytes, checksum };
 }
 
-/** The batch of that number; undefined if it is not intact there. */
+/** The batch with that number; `undefined` if there is no intact one at the offset. */
 export function batchAt(
   bytes: Buffer,
   offset: number,
@@ -77,9 +79,9 @@ export function batchAt(
 }
 
 /**
- * Whether a power failure during the write of that batch may have left the bytes from `offset` on: some
- * choice of sectors, each as it was written or as it was before, in the zeros that preceded them all. So
- * one of its sectors is missing, and nothing else is there: a write begins when the one before is on disk.
+ * Whether a power failure during the write of that batch may have left the bytes from `offset` on: any mix of
+ * written sectors and sectors that are still zeros. At least one sector of the batch is missing then, and
+ * nothing follows it: a write begins only when the preceding one is on disk.
  */
 export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
   const used = usedBytes(bytes);
@@ -92,14 +94,14 @@ export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
     const next = markAfter(at) + wordBytes;
     const isEmpty = isZero(bytes, at, next);
     if (isEmpty && at < known) isMissing = true;
-    // In the last sector, the mark is where the batch ends.
+    // In the last sector, the mark is at the end of the batch.
     if (!isEmpty && wordAt(bytes, Math.min(next, used) - wordBytes) !== mark) return false;
     at = next;
   }
   return isMissing;
 }
 
-/** The position after which only zeros follow. */
+/** The position from which on there are only zeros. */
 export function usedBytes(bytes: Buffer): number {
   let end = bytes.length;
   for (const step of [1 << 16, sectorBytes, 1])
@@ -109,7 +111,7 @@ export function usedBytes(bytes: Buffer): number {
 
 const zeros = Buffer.alloc(1 << 16);
 
-/** At most as many as `zeros` has; bytes beyond the end of the file were never written. */
+/** At most as many bytes as `zeros` has. Bytes beyond the end of the file were never written. */
 function isZero(bytes: Buffer, start: number, end: number): boolean {
   const stop = Math.min(end, bytes.length);
   return start >= stop || bytes.compare(zeros, 0, stop - start, start, stop) === 0;
@@ -126,7 +128,7 @@ function headAt(
   return { length, checksum: head.readUInt32LE(4), end: endOf(offset, headBytes + length) };
 }
 
-/** Bytes from `offset` on, without the marks among them. */
+/** The bytes from `offset` on, without the marks. */
 function plainAt(bytes: Buffer, offset: number, length: number): Buffer {
   if (offset + length <= markAfter(offset)) return bytes.subarray(offset, offset + length);
   const plain = Buffer.allocUnsafe(length);
@@ -134,7 +136,9 @@ function plainAt(bytes: Buffer, offset: number, length: number): Buffer {
   return plain;
 }
 
-/** Stretches between marks: how much of `length` comes before, where it stands in the file, its length. */
+/**
+ * The runs of bytes between marks: how much of `length` precedes each, its position in the file, its length.
+ */
 function eachStretch(
   offset: number,
   length: number,
@@ -148,7 +152,7 @@ function eachStretch(
   }
 }
 
-/** End of a batch of this many bytes, with its marks. */
+/** The end of a batch of this many bytes, including its marks. */
 function endOf(offset: number, length: number): number {
   const rest = length - (markAfter(offset) - offset);
   const marks = rest <= 0 ? 0 : Math.ceil(rest / roomInSector);
@@ -159,7 +163,7 @@ function wholeWords(length: number): number {
   return Math.ceil(length / wordBytes) * wordBytes;
 }
 
-/** Position of the mark in the sector of `offset`. */
+/** The position of the mark in `offset`'s sector. */
 function markAfter(offset: number): number {
   return offset - (offset % sectorBytes) + roomInSector;
 }

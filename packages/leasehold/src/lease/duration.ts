@@ -7,22 +7,25 @@ type Unit = keyof typeof unitMs;
 
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
-/** The last text parsed: most programs pass the same one in each call. */
+/** Caches the last parsed text, as most programs pass the same one in every call. */
 let last: { readonly text: string; readonly ms: number } = { text: "0ms", ms: 0 };
 
-/** About 285,000 years. Sums of longer durations would not be exact, and a longer one is surely a mistake. */
+/**
+ * About 285,000 years. Sums of longer durations would not be exact, and a longer duration is certainly a
+ * mistake.
+ */
 export const durationMsMax = Number.MAX_SAFE_INTEGER;
 
 const tooLong = `the longest is ${durationMsMax}ms`;
 
-/** How much of a rejected input an error message quotes. */
+/** The maximum number of characters of a rejected input that an error message quotes. */
 const quotedCharactersMax = 60;
 
 /**
  * Milliseconds of a duration: a number of milliseconds, or one number and one unit (`ms`, `s`, `m`, `h`).
  *
  * @param what names the setting in the error message.
- * @param bounds `infinity: true` lets the number `Infinity` through; nothing else does.
+ * @param bounds `infinity: true` permits the number `Infinity`, which is otherwise refused.
  * @throws LeaseholdError `INVALID_DURATION` for anything else: NaN, negative numbers, unknown units, no unit
  * in text, and more than {@link durationMsMax}.
  * @example parseDuration("1.5s") // 1500
@@ -40,7 +43,7 @@ export function parseDuration(
   if (input === last.text) return last.ms;
   const match = typeof input === "string" ? pattern.exec(input) : null;
   if (match === null) {
-    // Text without a unit (a command line, a URL, a file) is ambiguous, so it is refused.
+    // Text without a unit, from a command line, a URL or a file, is ambiguous and therefore refused.
     const unitless = typeof input === "string" && /^\d+(?:\.\d+)?$/.test(input);
     throw invalid(
       quote(input),

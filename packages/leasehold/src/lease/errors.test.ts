@@ -9,7 +9,7 @@ const documentation = readFileSync(new URL("../../../../docs/errors.md", import.
 test("docs/errors.md lists every code in order, with its meaning, and no other", () => {
   const rows = [...documentation.matchAll(/^\| `(\w+)` \| (.+?) \| (.+?) \|$/gm)];
   expect(rows.map((row) => [row[1], row[2]])).toEqual(Object.entries(errorCodes));
-  // No row of the table escapes the pattern above.
+  // The pattern above matches every row of the table.
   expect(documentation.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(rows.length + 2);
 });
 
@@ -21,7 +21,7 @@ test("docs/errors.md lists every reason of a loss, in order, and no other", () =
 test("every code is in use", () => {
   const source = fileURLToPath(new URL("../../..", import.meta.url));
   const texts = readdirSync(source, { recursive: true, encoding: "utf8" })
-    // The command's table of exit codes names all of them, and raises none.
+    // The table of exit codes names every code but raises none, so it doesn't count.
     .filter((path) => path.endsWith(".ts") && !/\.test\.ts$|exit-codes\.ts$|node_modules|dist/.test(path))
     .map((path) => readFileSync(join(source, path), "utf8"));
   const unused = Object.keys(errorCodes).filter((code) => !texts.some((text) => text.includes(`"${code}"`)));

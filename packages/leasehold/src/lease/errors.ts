@@ -80,7 +80,7 @@ export function invalidConfig(why: string): LeaseholdError {
   return new LeaseholdError("INVALID_CONFIG", why);
 }
 
-/** Why a tenure ended without a release. */
+/** The reasons for which a tenure ends without a release. */
 export const lossReasons = {
   expired: "It expired: renewals failed, or the process was stopped or blocked for too long.",
   "clock-fault": "The two clocks of this machine disagree, or a majority contradicts them.",
@@ -112,13 +112,13 @@ export class LeaseLostError extends LeaseholdError {
 }
 
 /**
- * The error of a loss that a check of the waist found. It has no stack trace: the stack would lead to no call
- * of the program, and capturing it takes longer than a renewal. When many leases are lost at once, that time
- * would cost others theirs.
+ * The error of a loss that a check of the waist found. It has no stack trace: the stack would not contain any
+ * call of the program, and capturing it takes longer than a renewal. When many leases are lost at once, that
+ * time could make other leases expire.
  */
 export function foundLost(resource: string, reason: LossReason): LeaseLostError {
   const { stackTraceLimit } = Error;
-  // `Reflect.set` doesn't throw where a program has frozen `Error`.
+  // `Reflect.set` doesn't throw even if a program has frozen `Error`.
   Reflect.set(Error, "stackTraceLimit", 0);
   try {
     return new LeaseLostError(resource, reason);

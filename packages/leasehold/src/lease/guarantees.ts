@@ -1,25 +1,26 @@
-/** The guarantees of a provider and their assumptions; for programs to check and for people to read. */
+/** The guarantees of a provider and their assumptions, which programs can check and people can read. */
 export interface Guarantees {
   readonly ground: "flease" | "grid" | "delta" | "core" | "memory";
-  /** Under which conditions two participants can't hold one resource: a sentence. */
+  /** The conditions under which two participants never hold the same resource: a sentence. */
   readonly exclusion: string;
-  /** Under which conditions tokens are ordered: a sentence. */
+  /** The conditions under which tokens are ordered: a sentence. */
   readonly token: string;
-  /** Under which conditions leases can be acquired: a sentence. */
+  /** The conditions under which leases can be acquired: a sentence. */
   readonly progress: string;
   /**
-   * The assumptions of these three, with this cluster's numbers: a sentence each, in the order of citation.
+   * The assumptions of the three above, with this cluster's numbers: one sentence each, in the order of
+   * citation.
    */
   readonly assumptions: readonly string[];
   /** The shortest `ttl` that a call may ask for, in milliseconds. */
   readonly ttlMinMs: number;
   /** The longest `ttl` that a call may ask for, in milliseconds, and the default. */
   readonly ttlMaxMs: number;
-  /** How far the clocks of two participants may be apart, in milliseconds. */
+  /** How far the clocks of two participants may differ, in milliseconds. */
   readonly maxClockSkewMs: number;
   /**
-   * The longest time, in milliseconds, from a holder's crash until another can have the resource, when a
-   * majority is up: for a lease of `ttlMaxMs`.
+   * The longest time, in milliseconds, from a holder's crash until another can have the resource, for a lease
+   * of `ttlMaxMs` and while a majority is up.
    */
   readonly takeoverMsMax: number;
   /** Whether a tenure can carry data for others to read (`TenureOptions.data`). */
@@ -34,6 +35,6 @@ export interface Guarantees {
    * with `UNSUPPORTED`.
    */
   readonly fair: "strict" | "bounded" | "none";
-  /** Whether a holder can hand over to a named participant (`Leases.handOver`). */
+  /** Whether a holder can hand over the lease to a named participant (`Leases.handOver`). */
   readonly handOver: boolean;
 }

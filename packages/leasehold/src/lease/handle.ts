@@ -6,7 +6,10 @@ import type { Guarantees } from "./types.js";
 /** The first word of every handle: the format and its version. */
 const format = "lh1";
 
-/** Length limit of a handle: a byte of a name takes at most three characters, and the rest is bounded. */
+/**
+ * The length limit of a handle: each byte of a name takes at most three characters, and everything else is
+ * bounded.
+ */
 const handleCharactersMax = 3 * resourceNameBytesMax + 128;
 
 const shape = /^lh1\.([a-z]{1,16})\.(\d{1,30})\.(\d{1,16})\.([0-9a-f]{16})\.([\w.%~-]+)$/;
@@ -15,7 +18,7 @@ const shape = /^lh1\.([a-z]{1,16})\.(\d{1,30})\.(\d{1,16})\.([0-9a-f]{16})\.([\w
 export interface Handle extends Detachment {
   readonly ground: Guarantees["ground"];
   readonly resource: string;
-  /** When the detached lease ends, by the system clock of the program that held it. */
+  /** The end of the detached lease, by the system clock of the program that held it. */
   readonly endsWallMs: number;
 }
 
@@ -48,13 +51,13 @@ export function handleOf(text: string, ground: Guarantees["ground"]): Handle {
   return handle;
 }
 
-/** @throws LeaseholdError `UNSUPPORTED` on a ground without handles */
+/** @throws LeaseholdError `UNSUPPORTED` if the ground has no handles */
 export function assertAttachable(guarantees: Guarantees): void {
   if (guarantees.attach) return;
   throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
 }
 
-/** The error of a handle that can no longer be attached. */
+/** The error for a handle that can no longer be attached. */
 export function spent(resource: string, why: string): LeaseholdError {
   return new LeaseholdError(
     "HANDLE_SPENT",

@@ -11,7 +11,7 @@ import type {
   WatchOptions,
 } from "./types.js";
 
-/** Exactly the options of a type: the compiler checks the names against it. */
+/** The names of a type's options: the compiler checks that they are complete. */
 export type OptionNames<Options> = Readonly<Record<keyof Required<Options>, true>>;
 
 const tenure: OptionNames<TenureOptions> = {
@@ -51,7 +51,7 @@ const optionsOfCalls = {
 export type CallWithOptions = keyof typeof optionsOfCalls;
 
 /**
- * Refuses an option that the call doesn't have, and a `signal` that is no `AbortSignal`.
+ * Refuses options that the call doesn't have, and a `signal` that is not an `AbortSignal`.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -64,8 +64,8 @@ export function checkOptions(call: CallWithOptions, options: LeaderOptions): voi
 }
 
 /**
- * Refuses an unknown option, which would silently have no effect. TypeScript does so too; this check is for
- * JavaScript. It allocates nothing unless it refuses.
+ * Refuses unknown options, which would silently have no effect. TypeScript does this too; the check is for
+ * JavaScript. It allocates nothing unless it throws.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
@@ -77,13 +77,13 @@ export function checkOptionNames(call: string, options: object, names: Readonly<
       throw unknownOption(call, name, Object.keys(names));
 }
 
-/** Ignores what a program has added to `Object.prototype`, and options that are `undefined`. */
+/** Ignores properties added to `Object.prototype`, and options that are `undefined`. */
 function isGiven(options: object, name: string): boolean {
   if (name in Object.prototype && !Object.hasOwn(options, name)) return false;
   return (options as Readonly<Record<string, unknown>>)[name] !== undefined;
 }
 
-/** How much of a rejected name an error message quotes. */
+/** The maximum number of characters of a rejected name that an error message quotes. */
 const quotedCharactersMax = 40;
 
 function unknownOption(call: string, name: string, names: readonly string[]): LeaseholdError {
@@ -94,12 +94,12 @@ function unknownOption(call: string, name: string, names: readonly string[]): Le
 }
 
 /**
- * The fraction of letters that may differ for a suggestion. A swap of two letters counts two of "label"'s
- * five.
+ * The fraction of letters in which a suggestion may differ. Two swapped letters count as two, which in
+ * "label" is two of five.
  */
 const wrongLettersMax = 0.4;
 
-/** The name that differs by the fewest letters, if it is close enough. */
+/** The most similar name, if it is close enough. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Infinity;
@@ -112,7 +112,9 @@ export function nearest(name: string, names: readonly string[]): string | undefi
     : undefined;
 }
 
-/** The letters to insert, delete or replace to turn one name into the other (Levenshtein). */
+/**
+ * The number of letters to insert, delete or replace to turn one name into the other (Levenshtein distance).
+ */
 function distanceOf(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 1; at <= one.length; at += 1) {

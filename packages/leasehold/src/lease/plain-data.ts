@@ -1,7 +1,7 @@
-/** The method that Node's `console.log` calls. Without it, Node would print the internals of the ground. */
+/** The method that Node's `console.log` calls. Without it, Node would print the ground's internals. */
 export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
-/** `JSON.stringify` refuses a bigint: as JSON, a token is a decimal string. */
+/** `JSON.stringify` refuses a bigint, so a token becomes a decimal string. */
 const withTokensAsText = {
   toJSON(this: object): unknown {
     return plainOf({ ...this });
@@ -9,8 +9,8 @@ const withTokensAsText = {
 };
 
 /**
- * The same fields in an object that `JSON.stringify`, and so every HTTP framework's reply, accepts. A copy by
- * spreading has only the fields.
+ * The same fields in an object that `JSON.stringify`, and so every HTTP framework's reply, accepts. A copy
+ * made by spreading has only the fields.
  */
 export function plainData<Fields extends object>(fields: Fields): Fields {
   return Object.assign(Object.create(withTokensAsText) as Fields, fields);

@@ -2,8 +2,8 @@ import type { Watching } from "./provider.js";
 import type { ResourceHint } from "./types.js";
 
 /**
- * The state that one watch of a prefix has reported. A full list reports every resource in it, and as free
- * those that were reported as held and are missing. After `stop` nothing is reported.
+ * The state that a watch of a prefix has reported. A full list reports every resource in it, and those
+ * reported as held before but now missing as free. After `stop` nothing is reported.
  */
 export class PrefixView implements Watching {
   readonly #report: (hint: ResourceHint) => void;
@@ -18,7 +18,7 @@ export class PrefixView implements Watching {
     return this.#isStopped;
   }
 
-  /** Everything that is held below the prefix now. */
+  /** All resources that are now held below the prefix. */
   list(hints: readonly ResourceHint[]): void {
     const held = new Set(hints.map(({ resource }) => resource));
     for (const resource of this.#held) if (!held.has(resource)) this.free(resource);

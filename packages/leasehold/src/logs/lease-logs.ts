@@ -3,7 +3,7 @@ import type { Lease, Leases } from "../lease/types.js";
 import { eventLog } from "../runtime/log-events.js";
 import type { Logger } from "../runtime/logger.js";
 
-/** Outcomes of calls that are no fault. */
+/** Outcomes of calls that are not faults. */
 const usual: ReadonlySet<string> = new Set(["acquired", "held", "aborted", "LEASE_HELD"]);
 
 /** As `logLeases` of `leasehold/logs`. */

@@ -4,13 +4,13 @@ import type { LogEvent, Logger } from "../runtime/logger.js";
 
 export interface LoggerOptions {
   /**
-   * `"json"`: an object a line, with `level`, `ts` (ISO 8601, UTC), `event`, `msg`, and the event's fields.
-   * `"text"`: the same for people, without the fields. Default `"json"`.
+   * `"json"`: one object per line, with `level`, `ts` (ISO 8601, UTC), `event`, `msg`, and the event's
+   * fields. `"text"`: the same in a form for people, without the fields. Default `"json"`.
    */
   readonly format?: LogFormat | undefined;
-  /** The least level of the lines, except for those of the audit trail. Default `"info"`. */
+  /** The minimum level of lines; audit lines are always written. Default `"info"`. */
   readonly level?: LogLevel | undefined;
-  /** Takes each line, without a line feed. Default: writes it to standard error. */
+  /** Receives each line, without a line feed. Default: writes it to standard error. */
   readonly write?: ((line: string, level: LogLevel) => void) | undefined;
   /** Milliseconds since 1970. Default: the system clock. */
   readonly nowMs?: (() => number) | undefined;
@@ -21,7 +21,7 @@ export interface LineLogger extends Required<Logger> {
   level: LogLevel;
 }
 
-/** Control characters, which would begin another line or change a terminal. */
+/** Control characters, which could begin another line or control a terminal. */
 const controls = /[\p{Cc}\u2028\u2029]/gu;
 
 /** As `createLogger` of `leasehold/logs`. */

@@ -16,7 +16,7 @@ export interface Member {
   readonly isMissing: boolean;
 }
 
-/** One change. */
+/** A change of a group's membership. */
 export interface MemberChange {
   readonly type: "joined" | "changed" | "left";
   /** The member's present state or, if it has left, its last one. `changed`: its `data` differs. */

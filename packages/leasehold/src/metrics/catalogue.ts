@@ -1,13 +1,16 @@
 /**
- * The metrics of leases, members, stores and processes. Nodes of files have a catalogue of their own, and the
- * core has etcd's names.
+ * The metrics of leases, members, stores and processes. File nodes have their own catalogue, and the core
+ * uses etcd's names.
  */
 import type { MetricDefinition, MetricDefinitions, Recorder } from "./types.js";
 
-/** From a round trip in a data centre to a long wait, seconds. */
+/** Seconds, from a round trip within a data centre to a long wait. */
 const latencies = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const holds = [0.01, 0.1, 1, 10, 60, 600, 3_600, 21_600, 86_400];
-/** An undisturbed renewal leaves two thirds, and one that leaves less than a third is late. */
+/**
+ * When nothing goes wrong, two thirds of the lease are left at a renewal; below one third the renewal is
+ * late.
+ */
 const slacks = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
 const delays = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -199,7 +202,7 @@ export const catalogue = {
 
 export type Catalogued = Recorder<typeof catalogue>;
 
-/** The name in both text formats, without `_total`: the unit is its last word. */
+/** The metric's name in both text formats, without `_total`. The unit is its last word. */
 export function fullName(name: string, { unit }: Pick<MetricDefinition, "unit">): string {
   return unit === "" ? name : `${name}_${unit}`;
 }

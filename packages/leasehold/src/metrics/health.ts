@@ -1,14 +1,17 @@
 import type { MemberStatus } from "../flease/tcp/types.js";
 
-/** One question about a server, and its answer. */
+/** One health check of a server, and its result. */
 export interface Check {
   readonly name: string;
   readonly isPassed: boolean;
-  /** What is wrong, or what the answer rests on. */
+  /** What is wrong or, if the check passed, why it passed. */
   readonly detail: string;
 }
 
-/** Conditions of a member's vote. It is alive all the while: a restart would begin its wait again. */
+/**
+ * What a member needs in order to vote. None of it affects liveness: a restart would only begin the recovery
+ * wait again.
+ */
 export function memberChecks(status: MemberStatus): Check[] {
   const { state, readyInMs, peers, notice } = status;
   const others = peers.filter(({ connected }) => connected).length;
@@ -50,7 +53,7 @@ export function memberChecks(status: MemberStatus): Check[] {
   ];
 }
 
-/** The body of an answer: each failed check, and with `isVerbose` the others, too. */
+/** The body of a response: the failed checks, or all checks with `isVerbose`. */
 export function healthText(checks: readonly Check[], isVerbose: boolean): string {
   const isReady = checks.every(({ isPassed }) => isPassed);
   const shown = checks.filter(({ isPassed }) => isVerbose || !isPassed);

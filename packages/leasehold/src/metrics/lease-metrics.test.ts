@@ -50,7 +50,7 @@ test("the share of a lease that was left at its renewal is shown, and what is lo
   expect(lines("leasehold_leases_held ")).toEqual(["leasehold_leases_held 1"]);
   await cluster.advance("1500ms");
   expect(lines("leasehold_renewals_total")).toEqual(["leasehold_renewals_total 1"]);
-  // It is renewed when a third of it has passed.
+  // The lease is renewed after a third of its ttl.
   const sum = Number(lines("leasehold_renewal_slack_ratio_sum")[0]!.split(" ")[1]);
   expect(sum).toBeGreaterThan(0.6);
   expect(sum).toBeLessThan(0.67);

@@ -4,7 +4,7 @@ import type { Catalogued } from "./catalogue.js";
 import type { RecordedSeries } from "./types.js";
 
 /**
- * Counts the events of a participant's leases. Its own memory is one entry for each lease that is held.
+ * Counts the events of a participant's leases. Keeps one entry in memory for each held lease.
  *
  * @returns a function that ends it
  */

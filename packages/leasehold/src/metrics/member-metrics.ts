@@ -9,7 +9,7 @@ const states = [
   "twin",
 ] as const satisfies readonly MemberStatus["state"][];
 
-/** Shows a member's status at each reading. Returns a function that ends it. */
+/** Exports a member's status, updated at each reading. Returns a function that stops it. */
 export function observeMember({ status }: Pick<Member, "status">, registry: Catalogued): () => void {
   return registry.beforeRead(() => show(status(), registry));
 }

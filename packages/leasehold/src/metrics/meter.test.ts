@@ -60,7 +60,7 @@ test("the real SDK gets every metric with its unit, its buckets and the numbers 
   ]);
   const { buckets } = catalogue.leasehold_acquisition_duration;
   expect(durations.dataPoints[0]?.value.buckets.boundaries).toEqual(buckets);
-  // Nothing is counted any more.
+  // Nothing is counted from here on.
   stopped();
   await leases.using("c", () => undefined);
   const after = (await collected()).get("leasehold.acquisition.duration")?.dataPoints[0];

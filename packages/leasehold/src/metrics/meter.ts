@@ -1,10 +1,10 @@
 import type { Registry } from "./registry.js";
 import type { Attributes, BatchCallback, MeterLike, Observable } from "./types.js";
 
-/** Units as UCUM writes them. A count has none: exporters for Prometheus take "1" for a ratio. */
+/** Units in UCUM notation. A count has none, because exporters for Prometheus treat "1" as a ratio. */
 const units = { "": "", seconds: "s", bytes: "By", ratio: "1" } as const;
 
-/** Brings all metrics to a meter. Returns a function that ends it. */
+/** Exports all metrics to a meter. Returns a function that stops it. */
 export function exportTo(meter: MeterLike, registry: Registry): () => void {
   const histograms = new Map<string, ReturnType<MeterLike["createHistogram"]>>();
   const observables = new Map<string, Observable>();

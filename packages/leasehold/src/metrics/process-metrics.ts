@@ -2,7 +2,7 @@ import { constants, monitorEventLoopDelay, PerformanceObserver } from "node:perf
 import { certificateSources } from "../runtime/security/certificate-ends.js";
 import type { Catalogued } from "./catalogue.js";
 
-/** How often the event loop is looked at, ms. */
+/** The interval at which the event loop's delay is read, ms. */
 const lookMs = 100;
 
 const kinds: Readonly<Record<number, string>> = {
@@ -12,12 +12,15 @@ const kinds: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: "weak callbacks",
 };
 
-/** Shows what this process takes, and how its event loop is doing. Returns a function that ends it. */
+/**
+ * Exports the resources that this process uses and the delay of its event loop. Returns a function that stops
+ * it.
+ */
 export function observeProcess(registry: Catalogued): () => void {
   const loop = monitorEventLoopDelay({ resolution: 10 });
   loop.enable();
   const timer = setInterval(() => {
-    // The longest delay since the last look: what a lease has to outlast.
+    // The longest delay since the last reading, which a lease has to outlast.
     const delayS = Math.max(0, loop.max / 1e9 - 0.01);
     if (loop.count > 0) registry.observe("leasehold_event_loop_delay", [], delayS);
     loop.reset();

@@ -3,16 +3,16 @@ import type { Clock } from "../common/ports.js";
 import { catalogue } from "./catalogue.js";
 import type { MetricDefinition, MetricDefinitions, RecordedSeries, Recorder } from "./types.js";
 
-/** Series of one metric. Label values beyond them are counted together, under `other`. */
+/** The maximum number of series of one metric. Further label values are counted together under `other`. */
 export const seriesMax = 200;
 
-/** Observations of a bucket for each exemplar. */
+/** A bucket's exemplar is replaced once in this many observations. */
 const exemplarEvery = 64;
 
 /** What a histogram has counted. */
 export interface Distribution {
   readonly buckets: readonly number[];
-  /** One for each bucket, and one for what is above them all; not cumulative. */
+  /** One count for each bucket, and one for values above all buckets; not cumulative. */
   readonly counts: number[];
   sum: number;
   /** A recent observation of each bucket that came with a resource. */
@@ -31,10 +31,10 @@ export interface Series {
   readonly distribution: Distribution | undefined;
 }
 
-/** Hears each observation of a histogram, for a system that keeps distributions of its own. */
+/** Receives each observation of a histogram, for a system that computes its own distributions. */
 export type Sink = (name: string, labels: readonly string[], value: number) => void;
 
-/** The numbers of one process, all in memory. A metric that nothing has touched has no series. */
+/** The metrics of one process, all in memory. A metric has no series until it is first used. */
 export class Registry implements Recorder<typeof catalogue> {
   readonly #definitions = new Map<string, MetricDefinition>(Object.entries(catalogue));
   readonly #series = new Map<string, Map<string, Series>>();
@@ -69,7 +69,7 @@ export class Registry implements Recorder<typeof catalogue> {
   }
 
   series(name: string, labels: readonly string[]): RecordedSeries {
-    // Made when it is used first: a metric that nothing has touched is not shown.
+    // Created at first use: unused metrics are not exported.
     let found: Series | undefined;
     return {
       add: (by = 1) => void ((found ??= this.#seriesOf(name, labels)).value += by),
@@ -85,7 +85,7 @@ export class Registry implements Recorder<typeof catalogue> {
     while (at < buckets.length && value > buckets[at]!) at += 1;
     const count = (counts[at]! += 1);
     distribution.sum += value;
-    // A new one for each would cost more than the count.
+    // Reused: creating one for each count would cost more than counting.
     if (resource !== undefined && count % exemplarEvery === 1)
       distribution.exemplars[at] = { resource, value, atMs: readBothClocks(this.#clock).wallMs };
     for (const sink of this.#sinks) sink(name, labels, value);
@@ -105,7 +105,7 @@ export class Registry implements Recorder<typeof catalogue> {
     return () => void (this.#sinks = this.#sinks.filter((each) => each !== sink));
   }
 
-  /** All series of now, in the order of the definitions. */
+  /** All present series, in the order of the definitions. */
   read(): Map<string, readonly Series[]> {
     for (const update of this.#beforeRead) update();
     return new Map(

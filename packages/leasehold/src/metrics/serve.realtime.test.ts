@@ -71,7 +71,7 @@ test("slow and hasty clients keep nobody from the health", async () => {
   };
   const hasty = open("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1_000));
   await once(hasty, "close");
-  // As many as there may be connections.
+  // As many as the server accepts.
   const slow = "POST /readyz HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
   const clients = Array.from({ length: 64 }, () => open(slow));
   await Promise.all(clients.map((client) => once(client, "connect")));

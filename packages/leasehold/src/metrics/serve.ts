@@ -7,16 +7,16 @@ import type { Registry } from "./registry.js";
 import { contentTypes, textOf } from "./text.js";
 import type { Served, TextFormat } from "./types.js";
 
-/** Connections at once: a scraper and its stand-by, and what looks at the health. */
+/** Maximum concurrent connections: a scraper, its standby, and health checks. */
 const connectionsMax = 64;
-/** To send a request, and without progress of an answer. */
+/** Timeout for receiving a request, and for a response that makes no progress. */
 const requestMsMax = 5_000;
 
 export interface ServeParts {
   readonly registry: Registry;
   readonly host: string;
   readonly port: number;
-  /** Absent: the process is ready when it answers. */
+  /** Absent: the process is ready whenever it responds. */
   readonly checks?: (() => readonly Check[]) | undefined;
 }
 
@@ -31,9 +31,9 @@ export async function serve({ registry, host, port, checks = () => [] }: ServePa
     }
   });
   server.maxConnections = connectionsMax;
-  // Silent clients and slow readers keep no connection.
+  // Closes the connections of silent clients and slow readers.
   server.setTimeout(requestMsMax);
-  // Many requests at once would gather as many answers in memory.
+  // Pipelined requests would accumulate responses in memory.
   server.maxRequestsPerSocket = 1;
   server.listen(port, host);
   try {

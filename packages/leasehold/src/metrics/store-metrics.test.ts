@@ -17,7 +17,7 @@ const traits: Store["traits"] = {
 };
 const id = "marker";
 
-/** A store that gives these answers in turn, and then none. */
+/** A store that gives these answers one after the other, and then none. */
 function storeOf(...answers: StoreAnswer[]): Store {
   return new ObservedStore({
     traits,

@@ -1,7 +1,7 @@
 import { onStoreEvent } from "../runtime/store-operations.js";
 import type { Catalogued } from "./catalogue.js";
 
-/** Counts the operations on stores of this process. Returns a function that ends it. */
+/** Counts this process's operations on stores. Returns a function that stops it. */
 export function observeStores(registry: Catalogued): () => void {
   return onStoreEvent((event) => {
     const { kind, store } = event;

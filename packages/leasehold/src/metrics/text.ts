@@ -7,7 +7,7 @@ export const contentTypes: Readonly<Record<TextFormat, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** The longest name of a resource in an exemplar: with its label it has at most 128 characters. */
+/** The longest resource name in an exemplar: together with its label it may have at most 128 characters. */
 const resourceCharactersMax = 100;
 
 /** A metric with its name. */

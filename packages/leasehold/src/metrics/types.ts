@@ -1,21 +1,21 @@
-/** What programs see. */
+/** The public types of metrics. */
 
 /** The formats that Prometheus reads. */
 export type TextFormat = "prometheus" | "openmetrics";
 
-/** What a metric is. */
+/** The definition of a metric. */
 export interface MetricDefinition {
   readonly kind: "counter" | "gauge" | "histogram";
-  /** As Prometheus and OpenTelemetry write it; empty for a number of things. */
+  /** As Prometheus and OpenTelemetry write it; empty for a count. */
   readonly unit: "" | "seconds" | "bytes" | "ratio";
   readonly labels: readonly string[];
   /** One sentence. */
   readonly help: string;
-  /** Upper bounds of a histogram, rising. */
+  /** The upper bounds of a histogram's buckets, ascending. */
   readonly buckets?: readonly number[];
 }
 
-/** Metrics by their names, which have no unit and no `_total`: the formats add them. */
+/** Metrics by name. Names have no unit and no `_total`, which the formats add. */
 export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>;
 
 type ValuesOf<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
@@ -30,14 +30,14 @@ export interface RecordedSeries {
   observe(value: number, resource?: string): void;
 }
 
-/** Counts metrics of these names. A metric that nothing has touched is not shown. */
+/** Records metrics of these names. A metric is not exported until it is first used. */
 export interface Recorder<All extends MetricDefinitions> {
   /** @param by default 1 */
   add<Name extends keyof All & string>(name: Name, labels: LabelValues<All[Name]>, by?: number): void;
-  /** Of a gauge, or of a counter that something else counts. */
+  /** Sets a gauge, or a counter whose total is counted elsewhere. */
   set<Name extends keyof All & string>(name: Name, labels: LabelValues<All[Name]>, value: number): void;
   /**
-   * An observation of a histogram.
+   * Adds an observation to a histogram.
    *
    * @param resource what was observed, for an exemplar
    */
@@ -47,11 +47,11 @@ export interface Recorder<All extends MetricDefinitions> {
     value: number,
     resource?: string,
   ): void;
-  /** One series, which is looked up once: for what is counted often. */
+  /** One series, looked up once: for events that are counted often. */
   series<Name extends keyof All & string>(name: Name, labels: LabelValues<All[Name]>): RecordedSeries;
-  /** Removes all series of a metric, so that those that are gone are not shown for ever. */
+  /** Removes all series of a metric, so that outdated series are not exported for ever. */
   clear(name: keyof All & string): void;
-  /** Calls `update` before each reading. Returns a function that ends that. */
+  /** Calls `update` before each reading. Returns a function that stops it. */
   beforeRead(update: () => void): () => void;
 }
 
@@ -61,7 +61,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-/** What is used of `Meter` in `@opentelemetry/api`, which need not be installed. */
+/** The part of `@opentelemetry/api`'s `Meter` that is used here; the package need not be installed. */
 export interface MeterLike {
   createHistogram(
     name: string,
@@ -81,7 +81,7 @@ interface InstrumentOptions {
   advice?: { explicitBucketBoundaries: number[] };
 }
 
-/** An instrument that is read when the meter asks. */
+/** An instrument that is read when the meter collects. */
 export type Observable = object;
 
 export type BatchCallback = (result: {

@@ -2,12 +2,12 @@ import { isIP } from "node:net";
 import { LeaseholdError } from "../lease/errors.js";
 
 export interface Address {
-  /** A name or an address; IPv6 without its brackets. */
+  /** A name or an address; IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
 }
 
-/** The longest name of DNS, with the dot at its end. An IPv6 address with its zone may be as long. */
+/** The longest DNS name, with its final dot. An IPv6 address with a zone may be as long. */
 const hostLengthMax = 254;
 
 /** A host with brackets, a colon and a port. */
@@ -59,7 +59,7 @@ export function formatAddress(host: string, port: number): string {
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return host.toLowerCase() === "localhost";
-  // WHATWG URLs write every IPv6 address in its one short form; IPv4 in IPv6 becomes hexadecimal there.
+  // WHATWG URLs normalize IPv6 addresses to the short form, with an embedded IPv4 address in hexadecimal.
   if (family === 6) {
     const canonical = new URL(`http://[${host.replace(/%.*$/, "")}]`).hostname;
     return canonical === "[::1]" || /^\[::ffff:7f[0-9a-f]{2}:/.test(canonical);

@@ -1,16 +1,16 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-/** The paths of chrony's configuration in distributions. */
+/** The paths of chrony's configuration in Linux distributions. */
 const chronyFiles = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
 
 /** chrony's own default of `maxslewrate`, in parts per million. */
 const chronyDefaultPpm = 83_333.333;
 
-/** Files of one configuration that are read at most. */
+/** The maximum number of files read for one configuration. */
 const filesMax = 100;
 
-/** By how much a time service may let the clocks of this machine run too fast or too slow. */
+/** How far the rate of this machine's clocks may be off while a time service corrects them. */
 export interface ClockSlew {
   /** As a fraction of 1, like ρ. */
   readonly rateError: number;
@@ -19,8 +19,8 @@ export interface ClockSlew {
 }
 
 /**
- * The slew rate of chrony's configuration on this machine. `undefined` if there is none: ntpd and
- * systemd-timesyncd stay at 500 ppm, and Node cannot query what another program has set in Linux.
+ * The slew rate in this machine's chrony configuration. `undefined` without one: ntpd and systemd-timesyncd
+ * stay within 500 ppm, and Node cannot query what other programs have set in Linux.
  */
 export async function clockSlew(files: readonly string[] = chronyFiles): Promise<ClockSlew | undefined> {
   for (const file of files) {
@@ -37,7 +37,7 @@ export async function clockSlew(files: readonly string[] = chronyFiles): Promise
   return undefined;
 }
 
-/** Why leases with this ρ are not safe here; `undefined` if no reason is known. */
+/** Why leases with this ρ are not safe on this machine; `undefined` if no reason is known. */
 export function whyTooFast(slew: ClockSlew | undefined, clockRateError: number): string | undefined {
   if (slew === undefined || slew.rateError <= clockRateError) return undefined;
   return `clocks of this machine may be ${percent(slew.rateError)} too fast or too slow (${slew.source}), and clockRateError allows for ${percent(clockRateError)}: set maxslewrate ${Math.floor(clockRateError * 1e6)} there, or raise clockRateError for all users`;
@@ -47,7 +47,7 @@ function percent(part: number): string {
   return `${Number((part * 100).toPrecision(3))} %`;
 }
 
-/** The file's lines with those of included files; `undefined` if it cannot be read. */
+/** The file's lines, with those of included files; `undefined` if it cannot be read. */
 async function linesOf(file: string, files: { left: number }): Promise<string[] | undefined> {
   if (files.left-- <= 0) return undefined;
   const text = await readFile(file, "utf8").catch(() => undefined);

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** Timeout of systemd's tool, which answers at once or is broken, ms. */
+/** Timeout of systemd's tool, ms. A working one answers at once. */
 const askMsMax = 1_000;
 
 /**

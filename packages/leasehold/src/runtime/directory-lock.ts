@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { LeaseholdError } from "../lease/errors.js";
 
 /**
- * Timeout of a probe, ms. A living process accepts a connection: the kernel does so however busy the process
+ * Timeout of a probe, ms. For a living process the kernel accepts the connection, however busy the process
  * is.
  */
 const probeMs = 2_000;
 
-/** The longest path of a socket on Linux is 107 bytes; a stale one is renamed to a longer path. */
+/** Linux limits the path of a socket to 107 bytes; a stale socket is renamed to a longer path. */
 const pathBytesMax = 107 - 16;
 
 /**
- * Reserves a data directory for one process, which listens on a socket in it as long as it lives. A file
- * would outlast a killed process, and a process id is meaningless in another container; a socket without a
- * listener refuses connections.
+ * Reserves a data directory for one process, which listens on a socket there as long as it lives. A lock file
+ * would outlast a killed process, and a process id means nothing in another container; but a socket whose
+ * process is dead refuses connections.
  */
 export class DirectoryLock {
   readonly #server: Server;
@@ -65,7 +65,7 @@ export class DirectoryLock {
     return new DirectoryLock(server, path, (await stat(path)).ino, handle);
   }
 
-  /** False when the directory was removed or replaced: the server must stop. */
+  /** False if the directory was removed or replaced: the server must then stop. */
   async isOurs(): Promise<boolean> {
     const found = await stat(this.#path).catch(() => undefined);
     return found?.ino === this.#inode;
@@ -94,8 +94,9 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 /**
- * Removes a dead socket; false if it is alive. Two processes that start together may both find it: each first
- * renames it, and a process that finds that it renamed a living one puts it back and gives up.
+ * Removes a dead socket; returns false if it is alive. Two processes that start at the same time may both
+ * find it. So each renames it first, and a process that turns out to have renamed a live one restores it and
+ * gives up.
  */
 async function removeStale(path: string): Promise<boolean> {
   if (await isAlive(path)) return false;

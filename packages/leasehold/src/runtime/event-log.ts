@@ -11,7 +11,7 @@ export type LogFormat = (typeof logFormats)[number];
 /** One kind of log line. */
 export interface EventDefinition {
   readonly level: LogLevel;
-  /** The line says who has done what, and no level suppresses it. */
+  /** An audit line, which says who has done what. It is written at every log level. */
   readonly isAudit?: true;
   readonly fields: readonly string[];
   readonly help: string;
@@ -19,17 +19,17 @@ export interface EventDefinition {
 
 export type EventCatalogue = Readonly<Record<string, EventDefinition>>;
 
-/** One value for each field of an event; `undefined` where it is not known. */
+/** One value for each field of an event; `undefined` if it is unknown. */
 export type EventFields<All extends EventCatalogue, Id extends keyof All> = {
   readonly [Field in All[Id]["fields"][number]]: string | number | boolean | undefined;
 };
 
-/** Logs the events of one catalogue. */
+/** Logs a catalogue's events. */
 export class EventLog<All extends EventCatalogue> {
   readonly logger: Logger;
   readonly #events: All;
   readonly #nowMs: () => number;
-  /** One for each event: causes that strangers choose must not silence other events. */
+  /** One limit for each event: causes chosen by strangers must not silence other events. */
   readonly #limits = new Map<string, LogLimit>();
 
   /** @param nowMs the steady clock */
@@ -51,8 +51,8 @@ export class EventLog<All extends EventCatalogue> {
   }
 
   /**
-   * Logs what others can trigger: once a minute for each cause and event, with the number of lines suppressed
-   * before it.
+   * Logs an event that others can trigger, at most once a minute for each cause, with the number of
+   * suppressed lines.
    */
   limited<Id extends keyof All & string>(
     id: Id,

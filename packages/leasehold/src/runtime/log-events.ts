@@ -1,7 +1,7 @@
 import { EventLog, type EventCatalogue } from "./event-log.js";
 import type { Logger } from "./logger.js";
 
-/** Every log event of leases, members and clients. The core and files have catalogues of their own. */
+/** Every log event of leases, members and clients. The core and files have their own catalogues. */
 export const logEvents = {
   "lease-acquired": {
     level: "info",
@@ -168,7 +168,7 @@ export const logEvents = {
 
 export type LogEvents = typeof logEvents;
 
-/** @param nowMs the steady clock; where nothing is limited, any */
+/** @param nowMs the steady clock, or any function if no event is limited */
 export function eventLog(logger: Logger, nowMs: () => number = () => performance.now()): EventLog<LogEvents> {
   return new EventLog(logEvents, logger, nowMs);
 }

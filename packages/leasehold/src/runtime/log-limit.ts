@@ -1,7 +1,7 @@
-/** The minimum interval of equal messages. */
+/** The minimum interval between messages with the same cause. */
 export const logLimitMs = 60_000;
 
-/** Distinct causes within {@link logLimitMs}; beyond the bound the rest shares one. */
+/** The maximum number of distinct causes within {@link logLimitMs}; all others share one. */
 export const logCausesMax = 256;
 
 const REST = "";
@@ -12,8 +12,8 @@ interface LastLine {
 }
 
 /**
- * Limits messages that others can trigger to one per minute and cause, each with the number of those
- * suppressed before it: they must not fill a disk, nor hide the line that matters. Pure: time is an argument.
+ * Limits messages that others can trigger to one per minute and cause, each with the number suppressed before
+ * it: they must neither fill the disk nor hide the line that matters. Pure: time is an argument.
  */
 export class LogLimit {
   readonly #lastLines = new Map<string, LastLine>();
@@ -32,7 +32,7 @@ export class LogLimit {
     return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since the last such line)`;
   }
 
-  /** Causes that may be logged again need not be remembered: strangers can think of any number of them. */
+  /** Forgets causes that may be logged again: strangers can invent any number of them. */
   #forget(nowMs: number): void {
     for (const [cause, { untilMs }] of this.#lastLines) if (untilMs <= nowMs) this.#lastLines.delete(cause);
   }

@@ -2,14 +2,14 @@
 export interface LogEvent {
   /** A stable id, such as `member-lost`. */
   readonly event: string;
-  /** The line belongs to the audit trail: who has done what. */
+  /** True for lines of the audit trail, which records who has done what. */
   readonly audit?: boolean;
   readonly [field: string]: string | number | boolean | undefined;
 }
 
 /**
- * The target of the library's messages. `console` fits, and so do winston and `createLogger` of
- * `leasehold/logs`; pino takes the arguments the other way round. Default: silence.
+ * Receives the library's messages. `console` fits, and so do winston and `createLogger` of `leasehold/logs`;
+ * pino expects the arguments in the opposite order. Default: no messages.
  */
 export interface Logger {
   debug?(message: string, event: LogEvent): void;
@@ -18,5 +18,5 @@ export interface Logger {
   error(message: string, event: LogEvent): void;
 }
 
-/** Discards all messages: a library does not print unless it was given a target. */
+/** Discards all messages: a library prints nothing unless it is given a logger. */
 export const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };

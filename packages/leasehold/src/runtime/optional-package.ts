@@ -1,13 +1,13 @@
 import { closeSync, openSync } from "node:fs";
 import { LeaseholdError } from "../lease/errors.js";
 
-/** The packages that a client of etcd's API needs. */
+/** The packages that clients of etcd's API need. */
 export const grpcPackages = "@grpc/grpc-js @bufbuild/protobuf";
 
 /**
- * Loads an optional package, which only users of one feature install. Its name reaches `import` as a value
- * that bundlers cannot resolve, so that a missing package doesn't break a build. So it is never part of a
- * bundle, and is resolved from the bundle's location (`docs/bundlers.md`).
+ * Loads an optional package, which only users of one feature install. `import` gets its name as a value that
+ * bundlers cannot resolve, so a missing package doesn't break a build. The package is therefore never part of
+ * a bundle, and is resolved from the bundle's location (`docs/bundlers.md`).
  *
  * @param names one package, or several with spaces between them
  * @param load imports code of Leasehold that imports them by name, where a bundle may have both
@@ -34,7 +34,7 @@ export async function loadPackage<Module>(
 }
 
 /**
- * Throws the system's error if this process can open no file: then Node finds no package, and reports it as
+ * Throws the system's error if this process can open no more files: Node would then report the package as
  * missing.
  */
 function assertDescriptors(): void {

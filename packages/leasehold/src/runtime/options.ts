@@ -6,16 +6,16 @@ import type { Logger } from "./logger.js";
 /** The options of every ground. */
 export interface ParticipantOptions {
   /**
-   * Name under which this participant holds leases; an incarnation is appended. Default: host name and
+   * The name under which this participant holds leases; an incarnation is appended. Default: host name and
    * process id.
    */
   name?: string | undefined;
   /**
-   * A note of up to about 200 bytes that queries for holders show, after this machine's name and the process
-   * id. It is not verified.
+   * A note of up to about 200 bytes. Queries for holders show it after the machine's name and the process id.
+   * It is not verified.
    */
   label?: string | undefined;
-  /** Timeout of finding a first member, store or server that answers. Default `"5s"`. */
+  /** Timeout for finding a first member, store or server that answers. Default `"5s"`. */
   timeout?: Duration | undefined;
   /** The target of log messages. Default: none. */
   logger?: Logger | undefined;
@@ -41,7 +41,7 @@ export interface TlsFiles {
   key: string;
 }
 
-/** The arguments of `open` and the like: one or more addresses, and at last the options. */
+/** The arguments of `open` and similar functions: one or more addresses, then the options. */
 export type UrlsAndOptions<Options, Url extends string = string> = [...urls: Url[], options: Options] | Url[];
 
 /**
@@ -68,11 +68,11 @@ export function splitArguments<Options extends object>(
   return { urls, options };
 }
 
-/** The options of some grounds only. */
+/** The options that only some grounds have. */
 const optionsOfSome = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker", "user", "password"];
 
 /**
- * Refuses options that the ground does not support, and unknown ones. TypeScript does so too; this check is
+ * Refuses unknown options and those that the ground does not support. TypeScript does this too; the check is
  * for JavaScript.
  *
  * @param names the options of the ground.
@@ -83,7 +83,7 @@ export function checkOpenOptions(options: object, names: Readonly<Record<string,
   const values = options as Readonly<Record<string, unknown>>;
   for (const name of optionsOfSome) {
     if (Object.hasOwn(names, name)) continue;
-    // `false` is the same as absent.
+    // `false` means the same as absent.
     if (values[name] !== undefined && values[name] !== false)
       throw new LeaseholdError("INVALID_CONFIG", `${name} has no meaning for ${why}`);
     own[name] = true;

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { LeaseholdError } from "../lease/errors.js";
 
-/** More than any certificate, key or chain needs. */
+/** The maximum size, more than any certificate, key or chain needs. */
 const fileBytesMax = 1024 * 1024;
 
 /** Every PEM text contains this; no path does. */

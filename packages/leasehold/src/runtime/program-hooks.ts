@@ -3,12 +3,15 @@ import { channel } from "node:diagnostics_channel";
 import { inspect } from "node:util";
 import type { ProgramHooks } from "../common/ports.js";
 
-/** Warnings of one kind that are printed: a listener that always throws would fill the log. */
+/**
+ * The maximum number of printed warnings of one kind: a listener that always throws would otherwise fill the
+ * log.
+ */
 const warningsMax = 10;
 
 const warned = new Map<string, number>();
 
-/** Node's hooks for programs that observe libraries. */
+/** Node's hooks, with which programs observe libraries. */
 export const programHooks: ProgramHooks = {
   snapshot: () => AsyncLocalStorage.snapshot(),
   channel: (name) => channel(name),

@@ -1,4 +1,4 @@
-/** A message of what happens at the stores of this process. */
+/** The event of one operation on one of this process's stores. */
 export type StoreEvent =
   | { readonly kind: "begun"; readonly store: string }
   | {
@@ -15,7 +15,7 @@ type Listener = (event: StoreEvent) => void;
 
 const listeners = new Set<Listener>();
 
-/** Without a listener nothing is measured. */
+/** Nothing is measured without a listener. */
 export function isAnyoneListening(): boolean {
   return listeners.size > 0;
 }
@@ -24,7 +24,7 @@ export function publish(event: StoreEvent): void {
   for (const listener of listeners) listener(event);
 }
 
-/** Calls `listener` with each event from now on. Returns a function that ends that. */
+/** Calls `listener` with each event from now on. Returns a function that stops this. */
 export function onStoreEvent(listener: Listener): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

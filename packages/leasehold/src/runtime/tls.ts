@@ -2,8 +2,8 @@ import { constants } from "node:crypto";
 import { LeaseholdError } from "../lease/errors.js";
 
 /**
- * No session is resumed, because a resumed one would outlive its certificate, and nothing is renegotiated.
- * Connections here are long-lived, so neither is missed.
+ * Sessions are never resumed, because a resumed one could outlive its certificate, and never renegotiated.
+ * Connections are long-lived, so neither is missed.
  */
 export const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;
 
@@ -11,8 +11,8 @@ export const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RE
 export const certificateTls = { minVersion: "TLSv1.3", secureOptions } as const;
 
 /**
- * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to
- * choose (RFC 7905). `node:tls` offers pre-shared keys up to TLS 1.2.
+ * The only cipher suite for pre-shared keys that has forward secrecy, authenticated encryption and no
+ * parameters to choose (RFC 7905). `node:tls` supports pre-shared keys up to TLS 1.2.
  */
 export const pskTls = {
   ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
@@ -21,17 +21,15 @@ export const pskTls = {
   secureOptions,
 } as const;
 
-/**
- * 256 bits cannot be guessed, even offline from recorded handshakes, which would be possible with a short
- * key.
- */
+/** A short key could be guessed offline from recorded handshakes; one of 256 bits cannot. */
 const keyBytesMin = 32;
 
-/** OpenSSL takes up to 512 bytes; more than this has no benefit. */
+/** OpenSSL accepts up to 512 bytes, but more than this has no benefit. */
 const keyBytesMax = 64;
 
 /**
- * 32 random bytes have fewer distinct values than this once in 10^30 cases; a pattern typed by hand, always.
+ * Of 10^30 random keys of 32 bytes, one has fewer distinct byte values than this; a pattern typed by hand
+ * always has.
  */
 const differentBytesMin = 10;
 

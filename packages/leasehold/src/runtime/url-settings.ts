@@ -1,7 +1,7 @@
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 
-/** The settings in the query of an address. Each is taken out by its name; `query` has the rest. */
+/** The settings in the query of an address. Each is removed by its name; `query` has the rest. */
 export class UrlSettings {
   readonly query: URLSearchParams;
 
@@ -23,7 +23,7 @@ export class UrlSettings {
     return text === undefined ? undefined : parseDuration(text, name);
   }
 
-  /** `NaN` for anything but a number. @throws LeaseholdError `INVALID_URL` */
+  /** `NaN` if the value is not a number. @throws LeaseholdError `INVALID_URL` */
   takeNumber(name: string): number | undefined {
     const text = this.take(name);
     return text === undefined ? undefined : Number(text.trim() || "NaN");
@@ -31,7 +31,7 @@ export class UrlSettings {
 }
 
 /**
- * The value on which several addresses agree; addresses without the setting agree with any.
+ * The value that several addresses agree on. Addresses without the setting agree with any value.
  *
  * @throws LeaseholdError `INVALID_URL`
  */

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it, vi } from "vitest";
 import { incarnation, realWorld } from "./world.js";
 
-// Fake timers replace this clock.
+// This clock is replaced by fake timers.
 vi.mock("node:perf_hooks", async (original) => ({
   ...(await original<object>()),
   get performance() {
@@ -11,7 +11,7 @@ vi.mock("node:perf_hooks", async (original) => ({
   },
 }));
 
-/** In virtual time: a process that pauses between two calls would set their deadlines in another order. */
+/** Virtual time: if the process paused between two calls, their deadlines would be in a different order. */
 async function inVirtualTime(body: () => Promise<void>): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-// Imported, since the global of this name is a getter, which takes as long as the clock itself.
+// Imported, because the global of this name is a getter that takes as long as reading the clock.
 import { performance } from "node:perf_hooks";
 import { Deadlines } from "../common/deadlines.js";
 import type { DeadlineItem } from "../common/deadlines.js";
@@ -7,10 +7,10 @@ import type { KeepAlive } from "../common/keep-alive.js";
 import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import { programHooks } from "./program-hooks.js";
 
-/** A timer that fires later than this means that the process is overloaded, or stood still. */
+/** If a timer fires later than this, the process is overloaded or was stopped. */
 const lateMs = 20;
 
-/** The longest delay of `setTimeout`; a longer one would fire at once. */
+/** The maximum delay of `setTimeout`; a timer with a longer one would fire at once. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 class PendingCall implements DeadlineItem, Timer {
@@ -29,10 +29,9 @@ class PendingCall implements DeadlineItem, Timer {
 }
 
 /**
- * All pending calls on a single `setTimeout`. It never keeps the process alive: that is for `keepAlive`,
- * while a program waits, and for a member that listens. A cancelled call leaves the timeout armed, which then
- * finds nothing to do; that is cheaper than to arm it again for each of the many timeouts that are cancelled
- * by an answer.
+ * All pending calls share a single `setTimeout`. It never keeps the process alive: `keepAlive` does while a
+ * program waits, and so does a listening member. Cancelling a call leaves the timeout armed, and it may then
+ * find nothing to do. That is cheaper than rearming it for each of the many timeouts that an answer cancels.
  */
 class RealTimers implements Timers {
   readonly #clock: Clock;
@@ -71,8 +70,8 @@ class RealTimers implements Timers {
 
   /**
    * When a timer is late, data that has arrived meanwhile goes first: the event loop reads it after its
-   * timers and before its immediates. Otherwise an answer that is already here would time out, and the
-   * repeated request would add to the load.
+   * timers and before its immediates. Otherwise a request whose answer has already arrived would time out,
+   * and its repetition would add to the load.
    */
   readonly #wake = (): void => {
     if (this.#clock.monotonicMs() - this.#armedMs > lateMs) setImmediate(this.#run);
@@ -80,7 +79,7 @@ class RealTimers implements Timers {
   };
 
   #runDue(): void {
-    // Calls scheduled from here on, also by the calls below, are due later than `nowMs` and wait.
+    // Calls scheduled from here on, including by the calls below, wait for the next round.
     const nowMs = this.#clock.monotonicMs();
     try {
       for (let call = this.#pending.popDue(nowMs); call !== undefined; call = this.#pending.popDue(nowMs)) {
@@ -94,7 +93,7 @@ class RealTimers implements Timers {
 
 const threadMonotonicMs = () => performance.now();
 
-/** Shared by all worlds of a thread: an idle interval, referenced while work is in progress. */
+/** An idle interval, shared by all worlds of a thread and referenced while work is in progress. */
 class ProcessKeepAlive implements KeepAlive {
   #uses = 0;
   #interval: NodeJS.Timeout | undefined;
@@ -127,8 +126,8 @@ export function realWorld(monotonicMs: () => number = threadMonotonicMs): World 
 }
 
 /**
- * 64 random bits as 16 hexadecimal digits: they distinguish two proposers of one name, and two starts of one
- * process.
+ * 64 random bits as 16 hexadecimal digits, which distinguish two proposers with the same name, and two starts
+ * of one process.
  */
 export function incarnation(): string {
   return randomBytes(8).toString("hex");

@@ -3,21 +3,24 @@ import type { JsonValue, Lease } from "../lease/types.js";
 import { spanNamedIn } from "./traceparent.js";
 import type { SpanContextLike, SpanLike } from "./types.js";
 
-/** Links of one span, and questions about holders that it costs the ground: a counted lease has many. */
+/**
+ * The maximum number of links of one span, and of queries to the ground about holders: a counted lease has
+ * many.
+ */
 const linksMax = 8;
 const questionsMax = 8;
 
 const questionTimeout = "2s";
 
 interface Ports {
-  /** The span that acquired the lease of this participant, if it has one and that was traced. */
+  /** The span in which this participant acquired its lease, if it has one and that call was traced. */
   spanOn(resource: string): SpanContextLike | undefined;
-  /** The data of another's tenure. */
+  /** The data of another participant's tenure. */
   dataOf(resource: string, timeout: string): Promise<JsonValue | undefined>;
   granted(lease: Lease): void;
 }
 
-/** The span of one call for a lease: an event when it waits, and links to the spans of the holders. */
+/** The span of one call for a lease: it has an event when the call waits, and links to the holders' spans. */
 export class AcquireSpan implements CallTrace {
   readonly #span: SpanLike;
   readonly #ports: Ports;
@@ -49,7 +52,7 @@ export class AcquireSpan implements CallTrace {
     this.#span.end();
   }
 
-  /** Asks each holder once; one whose data has not arrived yet at the next refusal again. */
+  /** Queries each holder once; one whose data has not arrived yet is queried again at the next refusal. */
   async #ask(resource: string, holder = ""): Promise<void> {
     const key = `${resource} ${holder}`;
     if (this.#asked.has(key) || this.#questions >= questionsMax) return;

@@ -15,7 +15,7 @@ import { open } from "../index.js";
 import { MemoryCluster } from "../testing/memory-cluster.js";
 import type { Leases } from "../lease/types.js";
 
-/** With the real SDK, and its real context manager. */
+/** Uses the real SDK and its real context manager. */
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
 const tracer = provider.getTracer("test");
@@ -39,7 +39,7 @@ afterEach(async () => {
   context.disable();
 });
 
-/** Takes what has ended so far. */
+/** Takes the spans that have ended so far. */
 function spans(): ReadableSpan[] {
   const all = exporter.getFinishedSpans();
   exporter.reset();
@@ -54,7 +54,7 @@ const named = (all: readonly ReadableSpan[], name: string): ReadableSpan => {
 const idOf = (span: ReadableSpan): string => span.spanContext().spanId;
 const linksOf = (span: ReadableSpan): string[] => span.links.map(({ context: { spanId } }) => spanId);
 
-/** Runs within a span of the program. */
+/** Runs the function within a span of the program. */
 const within = <T>(run: (span: Span) => Promise<T>): Promise<T> =>
   tracer.startActiveSpan("program", async (span) => run(span).finally(() => span.end()));
 
@@ -122,7 +122,7 @@ test("a caller that waits is linked to the holder, here or elsewhere, and says t
   expect(linksOf(acquire)).toEqual([idOf(holder!)]);
   expect(acquire.links[0]!.context.isRemote).toBe(true);
   expect(acquire.events.map(({ name }) => name)).toEqual(["wait"]);
-  // Behind this program's own lease.
+  // Waits behind this program's own lease.
   const next = leases.acquire("a");
   await new Promise((resolve) => setTimeout(resolve, 5));
   await lease.release();
@@ -234,7 +234,7 @@ test("only renewals at risk have a span: until the lease is renewed, lost or rel
   cluster.cutOff("alice");
   await cluster.advance("6s");
   spans();
-  // What is late when tracing ends does not stay open.
+  // The span of a late lease is ended when tracing ends.
   stop();
   expect(spans().map(({ name }) => name)).toEqual(["leasehold.renew"]);
   await cluster.close();

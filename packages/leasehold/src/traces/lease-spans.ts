@@ -10,17 +10,20 @@ import type { SpanContextLike, SpanLike, TracerLike } from "./types.js";
 
 const errorStatus = 2;
 
-/** Messages in a span are cut to this length. */
+/** Messages in a span are truncated to this length. */
 const messageCharactersMax = 256;
 
-/** What is kept of the call that acquired a lease. */
+/** The trace of the call that acquired a lease. */
 interface Origin {
   readonly span: SpanContextLike;
-  /** Runs in the context of the call, so that a span of the lease is a child of what was active there. */
+  /**
+   * Runs a function in the context of the call, so that a span of the lease is a child of the span that was
+   * active there.
+   */
   readonly run: <R>(start: () => R) => R;
 }
 
-/** Makes spans of what happens to the leases of one participant. */
+/** Creates spans for one participant's leases. */
 export class LeaseSpans implements LeaseTracing {
   readonly #leases: LeaseManager;
   readonly #tracer: TracerLike;
@@ -107,7 +110,7 @@ export class LeaseSpans implements LeaseTracing {
     });
   }
 
-  /** No span stays open that nobody would end. */
+  /** Otherwise nobody would end the open spans. */
   stop(): void {
     for (const span of this.#late.values()) span.end();
     this.#late.clear();
@@ -131,7 +134,7 @@ export class LeaseSpans implements LeaseTracing {
   }
 }
 
-/** The spans of ends that are no loss. */
+/** The spans for lease ends that are not losses. */
 const ends: { readonly [Reason in LossReason]?: string } = {
   released: "leasehold.release",
   closed: "leasehold.release",
@@ -142,7 +145,7 @@ function attributesOf({ resource, token }: Lease): Record<string, string> {
   return { "leasehold.resource": resource, "leasehold.token": token.toString() };
 }
 
-/** Of the program's own errors only the name is written: their text may be secret. */
+/** For the program's own errors only the name is recorded: their text may be secret. */
 function fail(span: SpanLike, error: unknown): void {
   const isOurs = error instanceof LeaseholdError;
   const name = error instanceof Error ? error.name : typeof error;

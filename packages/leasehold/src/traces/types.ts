@@ -1,6 +1,6 @@
-/** What is used of `@opentelemetry/api`, which need not be installed. */
+/** The part of `@opentelemetry/api` that is used here; the package need not be installed. */
 
-/** What is used of a `Tracer`. */
+/** The part of `Tracer` that is used here. */
 export interface TracerLike {
   startSpan(name: string, options: SpanOptionsLike): SpanLike;
   startActiveSpan<T>(name: string, options: SpanOptionsLike, run: (span: SpanLike) => T): T;

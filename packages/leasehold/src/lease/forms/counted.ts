@@ -8,21 +8,22 @@ import { withTimeout } from "./with-timeout.js";
 /**
  * Counted leases: at most n participants hold the name at a time, each with one of its n slots. A slot is an
  * exclusive lease, so exclusion, tokens and loss are those of exclusive leases, on every ground. Callers with
- * different limits use slots of the same names from 0 on: the greatest limit in use bounds the holders.
+ * different limits share the same slots, numbered from 0, so the greatest limit in use bounds the holders.
  */
 
-/** Timeout of a query for the holder of a slot, ms. The query only saves an attempt. */
+/** Timeout of a query for the holder of a slot, ms. The query merely saves an attempt. */
 const queryTimeoutMs = 1_000;
 
 /**
- * The fraction of the ttl after which a waiting caller waits for every slot, even if queries are unanswered.
+ * After this fraction of the ttl a caller begins to wait for every slot, even if queries are still
+ * unanswered.
  */
 const looksPerTtl = 3;
 
 /**
- * One attempt: a slot, or `undefined` when others have all. It tries a random slot first, so that newcomers
- * do not collide, and then those that seem free. So it takes one round trip when most slots are free, and two
- * when all are taken.
+ * One attempt: a slot, or `undefined` if others have all of them. It tries a random slot first, so that
+ * newcomers rarely collide, and then the slots that seem free. So it takes one round trip when most slots are
+ * free, and two when all are taken.
  */
 export async function tryAny(
   leases: ExclusiveLeases,
@@ -53,7 +54,7 @@ export async function waitAny(
   const { clock, timers } = leases.world;
   const deadlineMs = clock.monotonicMs() + waitMs;
   const lookMs = Math.min(waitMs, leases.ttlMs / looksPerTtl);
-  // `waitAtAll` takes every free slot and gives back all but one, so a plain attempt comes first.
+  // A plain attempt comes first, because `waitAtAll` takes every free slot and gives back all but one.
   const looking = withTimeout(timers, lookMs, signal, (bounded) => tryAny(leases, slots, bounded));
   const found = await looking.catch(() => undefined);
   if (found !== undefined) return found;
@@ -82,7 +83,7 @@ async function waitAtAll(
   const waitAt = async (slot: string): Promise<Held> => {
     const lease = await leases.wait(slot, waitMs, stop.signal);
     if (won !== undefined) {
-      // Two slots became free at the same time.
+      // Another slot became free at the same time.
       await lease.release();
       return won;
     }
@@ -120,7 +121,7 @@ function isTimeout(error: unknown): boolean {
   return error instanceof LeaseholdError && error.code === "TIMEOUT";
 }
 
-/** A shuffled copy (Fisher and Yates). */
+/** A shuffled copy (Fisher–Yates). */
 function shuffled(slots: readonly string[], random: Random): string[] {
   const order = [...slots];
   for (let last = order.length - 1; last > 0; last -= 1) {

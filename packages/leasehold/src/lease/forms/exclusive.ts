@@ -3,7 +3,7 @@ import type { LeaseLostError, LossReason } from "../errors.js";
 import type { Upkeep } from "../provider.js";
 import type { HolderHint, Lease } from "../types.js";
 
-/** An exclusive lease as the waist keeps it; see `Holding` there. */
+/** An exclusive lease as the waist keeps it. */
 export interface Held extends Lease {
   hasWork: boolean;
   readonly loss: LeaseLostError | undefined;
@@ -15,20 +15,20 @@ export interface Held extends Lease {
    */
   keep(terms: Upkeep): Promise<void>;
   /**
-   * Its release resolves after this, which never rejects: a program that ends after its release leaves none
-   * of the leases behind that were taken on the way.
+   * Makes the lease's release wait for this promise, which never rejects. So a program that exits after the
+   * release leaves behind none of the leases that were acquired as intermediate steps.
    */
   releaseWith(others: Promise<unknown>): void;
 }
 
 /**
- * The exclusive leases of one participant, from which the other forms are built. All options but the name and
- * the wait are already bound.
+ * The exclusive leases of one participant, from which the other forms are built. All options except the name
+ * and the wait are already bound.
  */
 export interface ExclusiveLeases {
   readonly world: World;
   readonly ttlMs: number;
-  /** One attempt: `undefined` when another has it. */
+  /** One attempt: `undefined` if another participant has it. */
   try(resource: string, signal: AbortSignal | undefined): Promise<Held | undefined>;
   /** Waits for at most `waitMs`. */
   wait(resource: string, waitMs: number, signal: AbortSignal | undefined): Promise<Held>;

@@ -8,16 +8,16 @@ import type { Held } from "./exclusive.js";
 import { withTimeout } from "./with-timeout.js";
 
 /**
- * Waiting in order: each caller has a place in the ground's queue for the name, and the first in the queue
- * acquires, whatever form it wants. So fair waiters never contend with each other. The queue is no part of
- * exclusion: a caller that is in doubt about its place re-enters at the end.
+ * Waiting in order: each caller has a place in the ground's queue for the name. The first in the queue
+ * acquires the lease, in whichever form it wants. So fair waiters never contend with each other. Exclusion
+ * does not depend on the queue, so a caller that is unsure of its place re-enters at the end.
  */
 
-/** Base and bound of the random pause before entering is tried again, ms. The bound doubles each time. */
+/** Base and bound of the random pause before another attempt to enter, ms. The bound doubles each time. */
 const pauseMsBase = 50;
 const pauseMsMax = 2_000;
 
-/** Timeout of one attempt to enter, ms. Without it a caller with a long wait would try once only. */
+/** Timeout of one attempt to enter, ms. Without it, a caller with a long wait would make only one attempt. */
 const enterMsMax = 5_000;
 
 /** How callers enter the queue for one name. */
@@ -29,7 +29,7 @@ export interface FairQueue {
   enter(timeoutMs: number, cancellation: Cancellation): Promise<Place>;
 }
 
-/** @param take acquires, for the first in the queue, within the time that is left */
+/** @param take acquires the lease once the caller is first in the queue, within the remaining time */
 export async function waitInQueue(
   queue: FairQueue,
   waitMs: number,
@@ -85,10 +85,10 @@ async function waitUntilStopped(
   }
 }
 
-/** Errors after which the ground may answer again. */
+/** Errors that may be transient. */
 const passing: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
 
-/** A place. It is given back if the caller has gone meanwhile. */
+/** Enters the queue. The place is given back if the caller has gone meanwhile. */
 async function entered(queue: FairQueue, timeoutMs: number, signal: AbortSignal): Promise<Place> {
   const cancellation: Cancellation & { cancelled: boolean } = { cancelled: false, onCancel: undefined };
   const cancel = () => {
@@ -103,7 +103,7 @@ async function entered(queue: FairQueue, timeoutMs: number, signal: AbortSignal)
   }
 }
 
-/** Waits until the place is first, and acquires. `undefined` when the place is gone before that. */
+/** Waits until the place is first, and then acquires. `undefined` if the place is lost before that. */
 async function served(
   { world, resource }: FairQueue,
   place: Place,

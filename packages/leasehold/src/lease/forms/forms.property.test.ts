@@ -18,13 +18,14 @@ import { readersMax } from "./shared.js";
 
 /**
  * All forms at once on each ground in virtual time: participants abort calls, messages are lost, and system
- * clocks step. The oracle knows what each program was promised, by the steady clock: until then, or its
- * release, nobody else may hold what excludes it. In the end nothing is left behind.
+ * clocks step. The oracle knows until when, on the steady clock, each program was promised its lease. Until
+ * then, or until the release, nobody else may hold a lease that conflicts with it. At the end nothing is left
+ * behind.
  */
 
 interface Ground {
   readonly ttlMs: number;
-  /** By how much system clocks may differ; without it, by anything. */
+  /** How far system clocks may differ. Absent: arbitrarily far. */
   readonly apartMs?: number;
   open(name: string, world: World): Promise<Provider>;
   /** Loses messages from now on. */
@@ -37,7 +38,7 @@ type MakeGround = (world: VirtualWorld, random: Xorshift) => Ground;
 function onMedia(media: readonly MemoryMedium[], random: Xorshift) {
   return {
     disturb: () => {
-      // A majority is silent now and then.
+      // From time to time a majority doesn't answer.
       for (const medium of media)
         if (random.next() < 0.4) medium.stall(random.next() < 0.5 ? "requests" : "answers");
     },
@@ -92,11 +93,11 @@ interface Holding {
   readonly who: string;
   readonly form: "exclusive" | "counted" | "reader" | "writer";
   readonly slot: number;
-  /** Until when the program may rely on it, on the steady clock. */
+  /** The end of the time for which the program may rely on the lease, on the steady clock. */
   untilMs: number;
 }
 
-/** Knows what programs were promised. */
+/** Records what programs were promised. */
 class Oracle {
   readonly violations: string[] = [];
   readonly held: Record<Holding["form"], number> = { exclusive: 0, counted: 0, reader: 0, writer: 0 };
@@ -123,7 +124,7 @@ class Oracle {
     return begun;
   }
 
-  /** False when the program has been promised no more. */
+  /** Returns false when the promised time is over. */
   look(holding: Holding, remainingMs: number): boolean {
     const nowMs = this.#world.clock.monotonicMs();
     if (remainingMs > 0) holding.untilMs = Math.max(holding.untilMs, nowMs + remainingMs);
@@ -191,7 +192,7 @@ class Day {
     return new Promise((resolve) => void this.world.timers.after(ms, resolve));
   }
 
-  /** Holds it for a while, and for as long as it was promised if it is lost. */
+  /** Holds the lease for a while or, if it is lost, for the promised time. */
   async #use(who: Participant, lease: Lease | LeaseSet, form: Holding["form"], name?: string): Promise<void> {
     const leases = "leases" in lease ? lease.leases : [lease];
     const holdings = leases.map(({ resource, slot }) =>
@@ -200,7 +201,7 @@ class Day {
     const endMs = this.world.clock.monotonicMs() + this.#draw(1.5 * this.ground.ttlMs);
     for (;;) {
       const leftMs = lease.remaining();
-      // All look, whatever the first says.
+      // Looks at all, not only up to the first that is promised.
       const isPromised = holdings.map((holding) => this.oracle.look(holding, leftMs)).some(Boolean);
       const isOver = leftMs > 0 && this.world.clock.monotonicMs() >= endMs;
       if (!isPromised || isOver) break;
@@ -219,7 +220,7 @@ class Day {
       ttl: this.ground.ttlMs,
       wait: this.#random.next() < 0.2 ? 0 : this.#draw(3 * this.ground.ttlMs),
       signal: stop.signal,
-      // Only such a lease ends by a small step of the clock.
+      // A small clock step can only end a lease without automatic renewal.
       autoRenew: this.#random.next() < 0.5,
     };
     const abort = this.world.timers.after(this.#draw(3 * this.ground.ttlMs), () =>
@@ -295,7 +296,8 @@ class Day {
     until.isOver = true;
     if (disturbing !== undefined) await during(this.world, disturbing);
     const { leases } = (await this.#openAll(["last"]))[0]!;
-    // Leases that were released while messages were lost, or that a clock has ended, expire first.
+    // Leases that were released while messages were lost, or that a clock step has ended, have to expire
+    // first.
     const options = { ttl: this.ground.ttlMs, wait: this.#isCalm ? 0 : 4 * this.ground.ttlMs };
     const left = await during(this.world, everything(leases, options).catch(String));
     await during(
@@ -310,7 +312,7 @@ class Day {
   }
 }
 
-/** Lets time pass until this is done. */
+/** Advances time until the promise settles. */
 async function during<T>(world: VirtualWorld, done: Promise<T>): Promise<T> {
   const seen = { isDone: false };
   const end = () => void (seen.isDone = true);
@@ -320,7 +322,7 @@ async function during<T>(world: VirtualWorld, done: Promise<T>): Promise<T> {
   return done;
 }
 
-/** Takes all that there is at one time. */
+/** Takes everything at the same time. */
 async function everything(leases: Leases, options: { ttl: number; wait: number }): Promise<undefined> {
   const held: Pick<Lease, "release">[] = [await leases.acquireAll(names.plain, options)];
   for (let count = 0; count < limit; count += 1)
@@ -426,7 +428,7 @@ describe.each(Object.keys(grounds))("on %s", (kind) => {
     const second = (await during(world, Promise.all(sets))).find((set) => set !== first)!;
     second.assertHeld();
     expect(await outcome(one.acquireAll([...all, "more"], options))).toBe("INVALID_NAME");
-    // One that stops in the middle gives back what it has.
+    // A caller that is stopped halfway gives back what it has.
     const last = second.leases.at(-1)!;
     await during(world, Promise.all(second.leases.slice(0, -1).map((lease) => lease.release())));
     const stop = new AbortController();

@@ -4,7 +4,9 @@ import type { Upkeep } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import type { Held } from "./exclusive.js";
 
-/** A reader's lease: its slot's lease, under the name that the caller gave and with the token of the gate. */
+/**
+ * A reader's lease: the lease on its slot, but with the caller's name for the resource and the gate's token.
+ */
 export class SharedLease implements Held {
   readonly resource: string;
   readonly token: bigint;
@@ -14,7 +16,7 @@ export class SharedLease implements Held {
     this.resource = gate.resource;
     this.token = gate.token;
     this.#slot = slot;
-    // The gate is on its way back by now.
+    // The gate is already being released.
     slot.releaseWith(gate.release());
   }
 
@@ -78,7 +80,7 @@ export class SharedLease implements Held {
     return this.#slot.release();
   }
 
-  /** Returns no handle: a program that attached it would have the slot, but no token of the gate. */
+  /** Returns no handle: a program that attached it would have the slot but no token of the gate. */
   async detach(): Promise<LeaseTicket> {
     const { remainingMs } = await this.#slot.detach();
     const { resource, holder, token } = this;

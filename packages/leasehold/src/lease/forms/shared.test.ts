@@ -13,7 +13,7 @@ const name = "s/~rw";
 const pause = ({ world }: Parts, ms: number) =>
   new Promise<void>((resolve) => void world.timers.after(ms, resolve));
 
-/** A participant whose attempts for slots, and their releases, take a while. */
+/** A participant whose attempts for slots, and their releases, are slow. */
 class SlowAtSlots extends MemoryProvider {
   readonly #parts: Parts;
 
@@ -40,7 +40,7 @@ class SlowAtSlots extends MemoryProvider {
   }
 }
 
-/** A reader that is stopped when it has the gate and has asked for a slot, while a writer arrives. */
+/** A reader that is stopped after it got the gate and requested a slot, while a writer arrives. */
 async function stoppedOnItsWayIn(): Promise<string> {
   const ground = virtualGround((parts) => new SlowAtSlots(parts));
   const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
@@ -175,7 +175,7 @@ describe("a writer", () => {
 });
 
 describe("a release resolves when others can have all that the lease was made of", () => {
-  /** Every operation of the gate takes longer than one of a slot. */
+  /** Every operation on the gate takes longer than one on a slot. */
   class SlowAtTheGate extends SlowAtSlots {
     override async release(grant: Grant): Promise<void> {
       if (grant.resource === name) await this.slowly(500);
@@ -255,7 +255,7 @@ test("a reader that was asked to stop and still works keeps out calls without a 
   await ground.close();
 });
 
-/** The outcome for a writer with such terms while a reader stays for five leases. */
+/** The outcome for a writer with these terms while a reader stays for five times the ttl. */
 async function writerBesideALongReader(
   terms: Pick<AcquireOptions, "autoRenew" | "maxHold">,
 ): Promise<string> {

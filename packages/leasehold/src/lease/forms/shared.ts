@@ -12,26 +12,30 @@ import { withTimeout } from "./with-timeout.js";
 
 /**
  * Shared leases: many readers or one writer, built from exclusive leases on any ground. The lease on the name
- * itself is the *gate*. A writer takes the gate, then takes and releases each reader's slot once, and holds
+ * itself is the *gate*. A writer takes the gate, then takes and releases each reader's slot once, and keeps
  * the gate as its lease. A reader takes the gate, then a slot, checks that it still has the gate, releases
- * the gate and holds the slot as its lease; its token is that of its tenure of the gate.
+ * the gate and keeps the slot as its lease; its token is that of its tenure of the gate.
  *
- * Why no reader holds beside a writer: at the moment of its check the reader has both gate and slot. A writer
- * whose gate is later asks for that slot after this moment, so it gets the slot only when the reader's lease
- * on it is over. A reader whose gate is later has it after the writer's lease is over. The argument uses the
- * exclusion of single leases and nothing else: no clock is compared here. A reader that was stopped between
- * gate and slot may get the slot late; its check then finds that the gate is gone.
+ * Why no reader and writer hold at the same time: at the moment of its check the reader has both the gate and
+ * its slot. A writer that gets the gate later asks for that slot after this moment, so it gets the slot only
+ * when the reader's lease on it is over. A reader that gets the gate later does so after the writer's lease
+ * is over. The argument uses only the exclusion of single leases: no clocks are compared here. A reader that
+ * was stopped between gate and slot may get the slot late; its check then finds that the gate is lost.
  *
- * All tokens are of tenures of the gate, so they rise in the order in which readers and writers arrived. A
- * waiting writer has the gate, so no reader passes it; a reader that crashes blocks writers until its slot
+ * All tokens come from tenures of the gate, so they rise in the order in which readers and writers got it. A
+ * waiting writer has the gate, so no reader overtakes it; a reader that crashes blocks writers until its slot
  * expires.
  */
 
-/** Readers at a time. A writer takes each of their slots once, so this is the cost of a writer. */
+/**
+ * The maximum number of concurrent readers. A writer takes each of their slots once, so this is the cost of a
+ * writer.
+ */
 export const readersMax = 16;
 
 /**
- * A reader has the gate for a few round trips only: a caller that doesn't wait still waits this long for it.
+ * A reader has the gate for only a few round trips, so even a caller that doesn't wait is given this long to
+ * get it.
  */
 const passagesPerTtl = 50;
 const passageMsMin = 100;
@@ -45,10 +49,10 @@ const pauseMsMax = 2_000;
 /** The exclusive leases from which shared ones are built. */
 export interface SharedParts {
   /**
-   * The leases that are handed out: a reader's slot with the caller's terms, a writer's gate without a bound.
+   * The leases that callers get: a reader's slot with the caller's terms, a writer's gate without a bound.
    */
   readonly own: ExclusiveLeases;
-  /** The leases that are taken on the way and released. */
+  /** The leases that are acquired as intermediate steps and released. */
   readonly passing: ExclusiveLeases;
 }
 
@@ -57,7 +61,7 @@ export function readerSlots(name: string): string[] {
   return slotNames(name, readersMax + 1).slice(1);
 }
 
-/** One attempt by a reader: `undefined` when a writer, or the maximum number of readers, is in. */
+/** One attempt by a reader: `undefined` while there is a writer or the maximum number of readers. */
 export async function tryShared(
   { own, passing }: SharedParts,
   name: string,
@@ -65,7 +69,7 @@ export async function tryShared(
 ): Promise<Held | undefined> {
   let gate = await passing.try(name, signal);
   if (gate === undefined) {
-    // The holder may be a reader on its way in.
+    // The gate's holder may be a reader that is about to release it.
     const passageMs = Math.max(passageMsMin, passing.ttlMs / passagesPerTtl);
     gate = await passing.wait(name, passageMs, signal).catch((error: unknown) => {
       signal?.throwIfAborted();
@@ -76,7 +80,7 @@ export async function tryShared(
   return gate === undefined ? undefined : enter(own, gate, signal);
 }
 
-/** Waits until no writer holds or waits, and a slot is free. */
+/** Waits until no writer holds or waits for the lease, and a slot is free. */
 export async function waitShared(
   { own, passing }: SharedParts,
   name: string,
@@ -148,8 +152,8 @@ export async function tryExclusive(
 }
 
 /**
- * Waits for the gate, and then until the readers that are in have gone. A writer that loses the gate
- * meanwhile starts again: nothing was handed out, so nothing was lost.
+ * Waits for the gate, and then until the present readers have gone. A writer that loses the gate meanwhile
+ * starts again: the caller has no lease yet, so none was lost.
  */
 export async function waitExclusive(
   { own, passing }: SharedParts,
@@ -177,9 +181,9 @@ export async function waitExclusive(
 }
 
 /**
- * Takes and releases each reader's slot once, all of them while the gate is held. Then the gate is the
- * writer's lease, and its terms begin: the time that the readers stayed counts for neither `maxHold` nor
- * `ttl`.
+ * Takes and releases each reader's slot once, all of them while the gate is held. Then the gate becomes the
+ * writer's lease, and its terms begin: the time spent waiting for readers counts towards neither `maxHold`
+ * nor `ttl`.
  */
 async function outlast(
   gate: Held,

@@ -13,7 +13,7 @@ const waitMsDefault = 60_000;
 
 const endless = { infinity: true };
 
-/** The checked options of a caller. */
+/** A caller's validated options. */
 export interface AcquireSpec extends HeldLeaseOptions {
   readonly resource: string;
   readonly signal: AbortSignal | undefined;
@@ -29,7 +29,7 @@ export function waitMsOf(options: Pick<AcquireOptions, "wait">): number {
   return parseDuration(options.wait ?? waitMsDefault, "wait", endless);
 }
 
-/** @throws LeaseholdError for anything that the ground does not support, before anything is sent. */
+/** @throws LeaseholdError for anything that the ground does not support; nothing has been sent then. */
 export function acquireSpec(
   guarantees: Guarantees,
   call: CallWithOptions,
@@ -37,7 +37,7 @@ export function acquireSpec(
   options: TenureOptions,
 ): AcquireSpec {
   checkResourceName(resource);
-  // The handle of a slot's lease names the slot.
+  // The handle of a slot's lease contains the slot's name.
   if (call !== "attach") refuseSlotName(resource);
   checkOptions(call, options);
   const { ttlMinMs, ttlMaxMs } = guarantees;

@@ -14,15 +14,18 @@ import type { HeldLeaseOptions } from "./lease-terms.js";
 import type { LocalQueues } from "../queue/local-queues.js";
 
 /**
- * The timeout of an attempt is at least this, ms, even when the caller has less time left: a shorter attempt
- * could not succeed on any network.
+ * The minimum timeout of an attempt, ms, even if the caller has less time left: a shorter attempt could not
+ * succeed on any network.
  */
 const attemptTimeoutMsMin = 100;
 
-/** The minimum pause between two attempts, so that no provider can cause a busy loop. */
+/** The minimum pause between two attempts, so that a provider can't cause a busy loop. */
 const retryMsMin = 1;
 
-/** After a failure the pause before the next attempt is random; its bound doubles up to the maximum. */
+/**
+ * After a failure the pause before the next attempt is random; its bound doubles with each failure, up to the
+ * maximum.
+ */
 const backoffMsBase = 50;
 const backoffMsMax = 2_000;
 
@@ -30,24 +33,24 @@ const backoffMsMax = 2_000;
 type Caller = Contender<AcquireSpec, HeldLease>;
 type Resolve = (lease: HeldLease | undefined) => void;
 
-/** The manager for which leases are acquired. */
+/** The manager, as acquisitions see it. */
 export interface AcquisitionPorts extends LeaseKeeper {
   readonly provider: Provider;
   readonly events: Events;
   /** @throws LeaseholdError `CLOSED` */
   assertOpen(): void;
   /**
-   * Best effort, never rejects; `undefined` when the release is already done.
+   * Best effort, never rejects; `undefined` if the release is already done.
    *
-   * @param isUnused no program has had the grant
+   * @param isUnused true if no program has had the grant
    */
   giveBack(grant: Grant, isUnused?: boolean): Promise<void> | undefined;
 }
 
 /**
- * Acquires leases for callers: each waits for its turn in the queue of its resource, makes attempts through
- * the provider, and sleeps between them. These are steps, not async functions: a call costs one promise, and
- * one more only when it sleeps.
+ * Acquires leases for callers. Each waits for its turn in the queue of its resource, makes attempts through
+ * the provider, and sleeps between them. The code consists of steps instead of async functions, so a call
+ * costs only one promise, and one more if it sleeps.
  */
 export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   readonly world: World;
@@ -63,9 +66,9 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   }
 
   /**
-   * Waits for the turn for at most `waitMs`, and repeats attempts until one is granted.
+   * Waits for its turn for at most `waitMs`, and repeats attempts until one is granted.
    *
-   * @param isCall the program has made this call: it has events
+   * @param isCall true if the program made this call, which then has events
    */
   wait(spec: AcquireSpec, waitMs: number, isCall = false): Promise<HeldLease> {
     return new Promise<HeldLease>((resolve, reject) => {
@@ -79,13 +82,13 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, isCall, resolve, reject));
   }
 
-  /** As `try`, for a detached lease. Rejects when it can't be attached. */
+  /** As `try`, for a detached lease. Rejects if it can't be attached. */
   attach(spec: AcquireSpec & { readonly handle: Handle }): Promise<HeldLease> {
     // An attaching contender never resolves with `undefined`.
     return this.try(spec, true) as Promise<HeldLease>;
   }
 
-  /** Adds a caller to the queue of its resource until it is answered. */
+  /** Adds a caller to the queue of its resource until the caller gets its answer. */
   #begin(
     spec: AcquireSpec,
     patient: boolean,
@@ -142,7 +145,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     contender.reject(error);
   }
 
-  /** One attempt through the provider by the contender that has the turn. */
+  /** Makes one attempt through the provider, for the contender whose turn it is. */
   #attempt(contender: Caller): void {
     contender.forgetWakes();
     if (this.#detached.isEmpty || contender.attaches) {
@@ -220,8 +223,8 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   }
 
   /**
-   * The party that renews a lease also ends it: if two counted `maxHold`, each from when it learned of the
-   * grant, the lease would have two ends.
+   * The side that renews a lease also ends it. If both sides enforced `maxHold`, each counting from when it
+   * learned of the grant, the lease would have two ends.
    */
   #kept(spec: AcquireSpec): HeldLeaseOptions {
     if (this.#ports.provider.renewsByItself !== true) return spec;
@@ -237,7 +240,7 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
     this.settled(contender, { kind: "failed", error });
   }
 
-  /** A patient contender tries again after a pause. */
+  /** A patient contender pauses and tries again. */
   #sleep(contender: Caller, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     const isHeld = outcome.kind === "held";
     contender.failures = isHeld ? 0 : contender.failures + 1;
@@ -270,8 +273,8 @@ export class Acquisitions implements Contest<AcquireSpec, HeldLease> {
   }
 
   /**
-   * A random pause up to the bound. After `retryInMs` from the provider the pause is longer by half of that,
-   * and its bound is at least that.
+   * A random pause up to the bound. If the provider gave `retryInMs`, half of that is added to the pause, and
+   * the bound is at least `retryInMs`.
    */
   #backoffMs(failures: number, retryInMs = 0): number {
     const boundMs = backOffBoundMs(failures, backoffMsBase, backoffMsMax);

@@ -12,7 +12,7 @@ test("of very many leases due together, each turn of the event loop wakes some, 
     const wake = () => void woken.push(each);
     alarm.set({ heapIndex: -1, wake }, 10, 0);
   }
-  // Other tasks run between two turns.
+  // Other tasks run between the alarm's turns.
   const look = () => {
     turns.push(woken.length);
     if (woken.length < count) world.timers.after(0, look);

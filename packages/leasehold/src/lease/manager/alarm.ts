@@ -7,8 +7,9 @@ export interface Sleeper extends DeadlineItem {
 }
 
 /**
- * Sleepers woken per turn of the event loop: some milliseconds. Ending a lease costs more than renewing it.
- * If very many ended in one turn, it would take seconds, in which the other leases would expire.
+ * Sleepers woken per turn of the event loop, which takes some milliseconds. Ending a lease costs more than
+ * renewing one. If very many ended in one turn, that would take seconds, during which other leases would
+ * expire.
  */
 export const wakesPerTurn = 1_024;
 
@@ -20,7 +21,7 @@ export class Alarm {
   readonly #world: World;
   readonly #sleepers = new Deadlines<Sleeper>();
   #timer: Timer | undefined;
-  /** When the timer fires, on the steady clock. */
+  /** The time at which the timer fires, on the steady clock. */
   #armedMs = Infinity;
 
   constructor(world: World) {
@@ -28,8 +29,8 @@ export class Alarm {
   }
 
   /**
-   * Wakes the sleeper at `dueMs`, or earlier if an earlier time was set. A sleeper that is woken early sets
-   * the alarm again, which is cheaper than to move its entry each time.
+   * Wakes the sleeper at `dueMs`, or earlier if an earlier time was set. A sleeper that is woken too early
+   * sets the alarm again, which is cheaper than moving its entry each time.
    */
   set(sleeper: Sleeper, dueMs: number, nowMs: number): void {
     if (sleeper.heapIndex !== -1 && this.#sleepers.dueMs(sleeper) <= dueMs) return;

@@ -5,8 +5,8 @@ import type { SettledOutcome } from "../types.js";
 import type { Events } from "./events.js";
 
 /**
- * The events of one call for a lease. It is no promise around that of the call, which would cost as much as
- * all that is counted.
+ * The events of one call for a lease. It doesn't wrap the call's promise in another one, which would cost as
+ * much as everything that is counted.
  */
 class Call implements AnnouncedCall {
   readonly startedMs: number;
@@ -35,7 +35,7 @@ class Call implements AnnouncedCall {
   }
 }
 
-/** Announces a call; `undefined` when nobody listens. The caller reports the end. */
+/** Announces a call; `undefined` if nobody listens. The caller reports the end. */
 export function announce(
   resource: string,
   { asked, settled }: Events,

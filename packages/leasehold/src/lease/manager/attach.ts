@@ -6,8 +6,8 @@ import type { Grant } from "../provider.js";
 import type { Guarantees } from "../types.js";
 
 /**
- * The content of a handle, if it may be attached. The system clock refuses leases that have certainly
- * expired, as far as clocks agree; the ground decides whether another had the resource in between.
+ * The content of a handle, if it may be attached. This check refuses leases that have already expired by the
+ * system clock; the ground decides whether another participant had the resource in between.
  *
  * @throws LeaseholdError `UNSUPPORTED`, `INVALID_HANDLE`, `HANDLE_SPENT`
  */
@@ -19,7 +19,7 @@ export function attachable(guarantees: Guarantees, clock: Clock, text: string): 
   return handle;
 }
 
-/** The handle of a lease that was detached just now. */
+/** The handle of a lease that was just detached. */
 export function handleFor(grant: Grant, pass: string, { ground }: Guarantees, clock: Clock): string {
   const { resource, token } = grant;
   const endsWallMs = readBothClocks(clock).wallMs + grant.remainingMs();
@@ -34,7 +34,7 @@ function digits(random: Random): string {
 }
 
 /**
- * A random pass that identifies a detached lease. It is no protection against a participant that can write to
+ * A random pass that identifies a detached lease. It does not protect against participants that can write to
  * the ground.
  */
 export function drawPass(random: Random): string {

@@ -1,6 +1,9 @@
 import type { World } from "../../common/ports.js";
 
-/** A signal whose listeners run in the async context in which it was created, not in that of its abort. */
+/**
+ * A signal whose listeners run in the async context in which the signal was created, not in that of the
+ * abort.
+ */
 export class ContextSignal {
   readonly #controller = new AbortController();
   readonly #enter: (<R>(run: () => R) => R) | undefined;

@@ -1,18 +1,18 @@
 import type { Grant } from "../provider.js";
 
-/** The size at which expired leases are removed; after that, twice the size that is left. */
+/** Expired leases are removed at this size, and later at twice the size that then remained. */
 const sweepAtMin = 64;
 
 /**
- * Leases that the program has detached: no caller here may have their resources before they expire, though a
- * ground would grant them to the same participant.
+ * Leases that the program has detached. No caller in this process may get their resources before they expire,
+ * although the ground would grant them to the same participant.
  */
 export class DetachedLeases {
   readonly #release: (grant: Grant) => Promise<void> | undefined;
   readonly #grants = new Map<string, Grant>();
   #sweepAt = sweepAtMin;
 
-  /** @param release notifies the provider that an expired grant is no longer needed */
+  /** @param release tells the provider that an expired grant is no longer needed */
   constructor(release: (grant: Grant) => Promise<void> | undefined) {
     this.#release = release;
   }
@@ -28,7 +28,7 @@ export class DetachedLeases {
     this.#sweepAt = Math.max(sweepAtMin, 2 * this.#grants.size);
   }
 
-  /** Milliseconds for which a resource is still blocked; 0 when it is not. */
+  /** Milliseconds for which a resource is still blocked; 0 if it is not. */
   async leftMs(resource: string): Promise<number> {
     const grant = this.#grants.get(resource);
     if (grant === undefined) return 0;
@@ -44,7 +44,7 @@ export class DetachedLeases {
     await this.#release(grant);
   }
 
-  /** On close: the detached leases stay unreleased. */
+  /** Called on close. Detached leases are not released. */
   clear(): void {
     this.#grants.clear();
   }

@@ -11,7 +11,7 @@ import { LeaseManager } from "./lease-manager.js";
 import type { AttemptOutcome } from "../provider.js";
 import type { Lease, LeaseEvents, Leases } from "../types.js";
 
-/** Renews as a worker thread does: the program's side only sees the remaining time. */
+/** Renews by itself, like a worker thread: the program's side only sees the remaining time. */
 class RenewsByItself extends MemoryProvider {
   readonly renewsByItself = true;
   readonly #tenures: MemoryTenure[] = [];
@@ -100,7 +100,7 @@ describe("listeners", () => {
     await lease.renew();
     expect(left).toHaveLength(2);
     for (const leftMs of left) expect(leftMs).toBeGreaterThan(11_000);
-    // One that its listener ends is not renewed again.
+    // A lease that its listener ends is not renewed again.
     alice.on("renewed", () => void lease.release());
     await lease.renew().catch(() => undefined);
     await cluster.advance("20s");
@@ -287,7 +287,7 @@ describe("calls", () => {
 });
 
 describe("a program's hooks", () => {
-  /** A participant whose process subscribes to all channels, or to none. */
+  /** A participant in a process that subscribes to all channels, or to none. */
   function hooked(hasSubscribers: boolean) {
     const published: string[] = [];
     const warned: unknown[] = [];

@@ -2,7 +2,7 @@ import type { Channel, ProgramHooks } from "../../common/ports.js";
 import { LeaseholdError } from "../errors.js";
 import type { LeaseEvents } from "../types.js";
 
-/** Limit of listeners of one event: more would mean that a program never removes one. */
+/** The maximum number of listeners of one event: a program with more probably forgets to remove them. */
 const listenersMax = 100;
 
 type Listener<Event> = (event: Event) => void;
@@ -12,7 +12,7 @@ class Source<Event> {
   readonly #name: string;
   readonly #hooks: ProgramHooks | undefined;
   readonly #channel: Channel | undefined;
-  /** Replaced by each change, so that `emit` goes on with those that it began with, without a copy. */
+  /** Replaced at each change, so that `emit` can iterate over a stable list without copying it. */
   #listeners: readonly { readonly run: Listener<Event> }[] = [];
   readonly #warn = (error: unknown) => this.#hooks?.warn(`a listener of "${this.#name}" threw`, error);
 
@@ -22,7 +22,7 @@ class Source<Event> {
     this.#channel = hooks?.channel(`leasehold:${name}`);
   }
 
-  /** Whether there is a listener: without one, callers don't create the event. */
+  /** Whether there is a listener. Without one, callers don't create the event. */
   get hasListeners(): boolean {
     return this.#listeners.length > 0 || this.#channel?.hasSubscribers === true;
   }
@@ -32,14 +32,14 @@ class Source<Event> {
       throw new LeaseholdError("INVALID_CONFIG", "the listener must be a function");
     if (this.#listeners.length >= listenersMax)
       throw new LeaseholdError("TOO_MANY_WAITERS", `"${this.#name}" already has ${listenersMax} listeners`);
-    // An object of its own, so that a function that is added twice can be removed once.
+    // A separate object, so that a function that was added twice can be removed once.
     const listener = { run };
     this.#listeners = [...this.#listeners, listener];
     return () => void (this.#listeners = this.#listeners.filter((each) => each !== listener));
   }
 
   emit(event: Event): void {
-    // Listeners that a listener adds or removes meanwhile are not called.
+    // Listeners that are added or removed during this loop are not called.
     const listeners = this.#listeners;
     for (const listener of listeners) {
       if (this.#listeners !== listeners && !this.#listeners.includes(listener)) continue;
@@ -74,7 +74,7 @@ export class Events {
     this.released = new Source("released", hooks);
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` for an unknown event. */
+  /** @throws LeaseholdError `INVALID_CONFIG` for an unknown event */
   on<Name extends keyof LeaseEvents>(name: Name, listener: Listener<LeaseEvents[Name]>): () => void {
     const sources: { [Each in keyof LeaseEvents]: Source<LeaseEvents[Each]> } = {
       asked: this.asked,

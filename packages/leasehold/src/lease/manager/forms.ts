@@ -11,7 +11,7 @@ import type { Cancellation, Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 import type { Acquisitions } from "./acquisitions.js";
 
-/** Parts from which leases of the other forms are built. */
+/** The parts from which leases of the other forms are built. */
 export interface FormParts {
   readonly acquisitions: Acquisitions;
   readonly provider: Provider;
@@ -20,7 +20,7 @@ export interface FormParts {
   readonly closed: AbortSignal;
 }
 
-/** Whether a call asks for another form than a plain exclusive lease. */
+/** Whether a call asks for something other than a plain exclusive lease. */
 export function asksForForm(resource: string, options: AcquireOptions): boolean {
   const { limit, mode, fair } = options;
   return isSharedName(resource) || limit !== undefined || mode !== undefined || fair !== undefined;
@@ -67,8 +67,7 @@ export async function acquireForm(
 }
 
 /**
- * Whether the call waits in the ground's queue. A ground without queues has an order of its own, for all
- * callers.
+ * Whether the call waits in the ground's queue. A ground without queues has its own order, for all callers.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `UNSUPPORTED`
  */
@@ -83,7 +82,7 @@ function isFair({ provider }: FormParts, { fair }: AcquireOptions, waitMs: numbe
   return true;
 }
 
-/** How a form's lease is acquired. */
+/** How leases of the requested form are acquired. */
 interface Form {
   try(signal: AbortSignal | undefined): Promise<Held | undefined>;
   wait(waitMs: number, signal: AbortSignal | undefined): Promise<Held>;
@@ -109,7 +108,8 @@ function formOf(parts: FormParts, spec: AcquireSpec, { limit, mode }: TryAcquire
 }
 
 /**
- * MUST refuse a mode for any other name: a caller of that name without a mode would ignore its readers.
+ * MUST refuse a mode for any other name, because callers without a mode would ignore the readers of such a
+ * name.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME`
  */
@@ -142,7 +142,7 @@ function reader(parts: FormParts, spec: AcquireSpec): Form {
   };
 }
 
-/** A writer's terms begin when the readers have gone: they must not end the gate while it waits. */
+/** A writer's terms begin when the readers have gone; they must not end the gate while the writer waits. */
 function writer(parts: FormParts, spec: AcquireSpec): Form {
   const { resource, data } = spec;
   const bare = untilGivenBack(spec);

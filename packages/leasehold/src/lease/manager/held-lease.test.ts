@@ -148,7 +148,7 @@ describe("renewal", () => {
       const { sentMs, answer } = provider.renewals.at(-1) ?? { sentMs: Infinity, answer: undefined };
       if (world.clock.monotonicMs() - sentMs >= 3_000) answer?.(true);
     }
-    // The first after a third of the ttl; then a twelfth of it after each answer.
+    // The first after a third of the ttl, then one a twelfth of the ttl after each answer.
     expect(provider.renewals.map(({ sentMs }) => sentMs)).toEqual([4_000, 8_000, 12_000]);
   });
 

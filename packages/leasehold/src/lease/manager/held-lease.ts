@@ -18,33 +18,34 @@ import {
 import type { LeaseTracing } from "./tracing.js";
 import type { Holding } from "./work.js";
 
-/** A lease is renewed when a third of its ttl has passed: two thirds are left for retries. */
+/** A lease is renewed after a third of its ttl, which leaves two thirds for retries. */
 const renewalsPerTtl = 3;
 
 /**
- * A lease whose last request took long is renewed earlier, by this many times as long: on a busy machine the
- * next request may take as long again, and its answer be read as late.
+ * A lease whose last request was slow is renewed earlier, by this multiple of the request's duration: on a
+ * busy machine the next request may be as slow, and its answer may be read as late.
  */
 const slowRequests = 2;
 
 /**
- * The minimum time between two automatic renewals is this fraction of the TTL: at most eight retries before
- * the end.
+ * The minimum time between two automatic renewals is this fraction of the TTL, which permits at most eight
+ * retries before the end.
  */
 const renewalRetriesPerTtl = 12;
 
-/** A self-renewing lease is late when less than this fraction of its ttl remains. */
+/** A lease with automatic renewal is late when less than this fraction of its ttl remains. */
 const lateParts = 3;
 
 /**
- * The minimum delay until the next check, which is that of Node's timers. A ground that subtracts elapsed
- * time may report less than the clock can show: without a minimum, checks would follow each other without
- * end.
+ * The minimum delay until the next check: the resolution of Node's timers. A ground that subtracts elapsed
+ * time may report a remainder too small to advance the clock; without a minimum, checks would then repeat
+ * endlessly.
  */
 const soonestMs = 1;
 
 /**
- * Delays the check for lateness: otherwise rounding could make it find a little more than a third, for ever.
+ * Delays the check for lateness, which because of rounding could otherwise find a little more than a third
+ * for ever.
  */
 const lateLookMs = 1;
 
@@ -55,29 +56,29 @@ const never = -1;
 const given = Promise.resolve();
 
 /**
- * The owner of a lease, which made it and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker
- * thread.
+ * The owner of a lease, which created it and returns its grant in the end: a `LeaseManager`, or the
+ * `LeaseServer` of a worker thread.
  */
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal" | "keep">;
   readonly world: World;
   readonly alarm: Alarm;
-  /** Absent where there can be no listeners. */
+  /** Absent if there can be no listeners. */
   readonly events?: Events;
   readonly tracing?: LeaseTracing | undefined;
   readonly terms: CommonTerms<LeaseKeeper>;
   /**
    * Called once, when the lease has ended and no request for it is in flight. Never rejects; returns
-   * `undefined` when it is done.
+   * `undefined` if it is already done.
    */
   takeBack(lease: HeldLease): Promise<void> | undefined;
 }
 
 /**
- * A tenure in the hands of the program. The alarm only wakes it (to renew, or to notice the end); every
- * answer is a fresh check of the clocks, and a lease that was once found expired is lost for ever.
+ * A tenure held by the program. The alarm only wakes the lease (to renew, or to notice the end). Every answer
+ * comes from a fresh check of the clocks, and a lease once found expired is lost for ever.
  *
- * There may be a million of them: state that many share, or few need, is kept in separate objects.
+ * There may be a million leases, so state that many share or few need is kept in separate objects.
  */
 export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   readonly grant: Grant;
@@ -103,7 +104,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     const { maxHoldMs } = options;
     const nowMs = keeper.world.clock.monotonicMs();
     if (maxHoldMs < Infinity) this.#rare.latestMs = nowMs + maxHoldMs;
-    // A lease that has expired meanwhile is found by the first check, when listeners know of the lease.
+    // If the lease has already expired, the first check finds that, after listeners have been notified of the
+    // lease.
     const leftMs = Math.min(remainingMs, maxHoldMs);
     this.#planRenewal(leftMs, nowMs, this.ttlMs - remainingMs);
     this.#setAlarm(leftMs, nowMs);
@@ -130,7 +132,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return this.#rareState?.latestMs ?? Infinity;
   }
 
-  /** Work runs under this lease, so `close` first asks it to stop. */
+  /** Work runs under this lease, so `close` first asks the work to stop. */
   get hasWork(): boolean {
     return this.#rareState?.hasWork === true;
   }
@@ -139,7 +141,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#rare.hasWork = hasWork;
   }
 
-  /** The handle with which it can be attached; written by its keeper when it was detached. */
+  /** The handle with which the lease can be attached. Written by its keeper when it is detached. */
   get handle(): string | undefined {
     return this.#rareState?.handle;
   }
@@ -148,7 +150,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#rare.handle = handle;
   }
 
-  /** Less than a third of it is left, and `renewal-late` was emitted. */
+  /** `renewal-late` has been emitted, and no renewal has succeeded since. */
   #isLate(): boolean {
     return this.#rareState?.isLate === true;
   }
@@ -188,7 +190,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * Another participant asks for the resource. Only the first request is reported; the others ask the same.
+   * Another participant asks for the resource. Only the first request is reported, as later ones say the
+   * same.
    */
   noteReleaseRequest(why: LeaseholdError): void {
     const rare = this.#rare;
@@ -202,7 +205,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return reason === undefined || isOwnEnd(reason) ? undefined : this.#lossError(reason);
   }
 
-  /** Why the lease ended; `undefined` while it is held. */
+  /** The reason for the end; `undefined` while the lease is held. */
   get ended(): LossReason | undefined {
     this.remaining();
     return this.#ended;
@@ -213,8 +216,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * @param errorOf makes the error if the check finds the end; without it, the error is made when it is first
-   * read
+   * @param errorOf creates the error if the check finds the end. Default: the error is created when it is
+   *   first read
    */
   #look(errorOf?: typeof foundLost): number {
     if (this.#ended !== undefined) return 0;
@@ -239,7 +242,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   async renew(): Promise<void> {
     this.assertHeld();
     const extended = await this.#requestRenewal().outcome;
-    // The party that reported the extension has checked the clocks.
+    // The code that reported the extension has checked the clocks.
     if (extended && this.#ended === undefined) return;
     this.assertHeld();
     throw new LeaseholdError(
@@ -250,7 +253,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   release(): Promise<void> {
-    // A loss that has gone unnoticed stays a loss.
+    // A loss stays a loss even if it went unnoticed.
     this.remaining();
     return this.end("released");
   }
@@ -267,15 +270,15 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return handle === undefined ? ticket : { ...ticket, handle };
   }
 
-  /** It stays held until it expires: nothing renews it from now on. */
+  /** Stops renewal; the lease stays held until it expires. */
   letRunOut(): void {
     this.#terms = { ...this.#terms, autoRenew: false };
     this.#nextRenewalMs = never;
   }
 
   /**
-   * Sets the terms of a lease that was acquired without a bound. Its `maxHold` counts from here, and so does
-   * its ttl if it will not be renewed, provided that one more renewal succeeds.
+   * Sets the terms of a lease that was acquired without a bound. Its `maxHold` counts from here. So does its
+   * ttl if it will not be renewed, provided that one more renewal succeeds.
    */
   async keep(terms: Upkeep): Promise<void> {
     const { autoRenew, maxHoldMs } = terms;
@@ -314,7 +317,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * Ends the tenure, if it has not ended yet, with the given error if any. Resolves when the resource has
+   * Ends the tenure unless it has already ended, with the given error if any. Resolves when the resource has
    * been released.
    */
   end(reason: LossReason, error?: LeaseLostError): Promise<void> {
@@ -335,15 +338,15 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /**
    * Whether the grant can be returned synchronously: the program has called `release`, no request is in
-   * flight, and no listener would run after it. An end that a check has found is
-   * returned later: the check may have run in the middle of anything.
+   * flight, and no listener would run after it. After an end found by a check, the grant is returned later,
+   * because the check may have run in the middle of any code.
    */
   #mayReturnAtOnce(): boolean {
     const hasListeners = this.#rareState?.signal !== undefined;
     return this.#ended === "released" && this.#renewal === undefined && !hasListeners;
   }
 
-  /** An end by the program itself is no loss. */
+  /** An end that the program requested is not a loss. */
   #emitEnd(reason: LossReason): void {
     const { events } = this.#terms.keeper;
     if (isOwnEnd(reason) || reason === "closed") {
@@ -361,7 +364,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     rare.others = before === undefined ? others : others.then(() => before);
   }
 
-  /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
+  /**
+   * Asks the program to stop by aborting the signal. The lease stays held and renewed until it is released.
+   */
   resign(reason: unknown): void {
     if (this.#ended !== undefined) return;
     const rare = this.#rare;
@@ -377,12 +382,12 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     await this.#terms.keeper.takeBack(this);
   }
 
-  /** It renews itself, and is not about to end by its `maxHold`. */
+  /** Whether the lease is renewed automatically and won't end soon because of its `maxHold`. */
   #canBeLate(endMs: number): boolean {
     return this.#terms.renewedElsewhere || (this.#terms.autoRenew && endMs < this.latestMs);
   }
 
-  /** Emitted once, until a renewal succeeds. */
+  /** Emitted at most once between successful renewals. */
   #noteLate(leftMs: number): void {
     if (this.#isLate() || !this.#canBeLate(this.#nowMs() + leftMs)) return;
     this.#rare.isLate = true;
@@ -398,13 +403,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     return this.#terms.keeper.world.clock.monotonicMs();
   }
 
-  /** From the alarm. */
+  /** Called by the alarm. */
   wake(): void {
     const leftMs = this.#look(foundLost);
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
     else if (this.#terms.renewedElsewhere) this.#noteInTime();
-    // A listener of `renewal-late` may have released it.
+    // A listener of `renewal-late` may have released the lease.
     if (this.#ended !== undefined) return;
     if (this.#nextRenewalMs !== never && this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
     this.#setAlarm(leftMs, this.#nowMs());
@@ -419,8 +424,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   /**
-   * The remaining time counts from when the request was sent, and so does the third of the TTL until the
-   * next.
+   * The remaining time counts from when the request was sent, and so does the third of the TTL before the
+   * next request.
    *
    * @param slowMs how long the last request took
    */
@@ -462,7 +467,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     }
   }
 
-  /** The renewal in flight has ended. From the provider. */
+  /** Called by the provider when the renewal in flight has ended. */
   renewed(extended: boolean): void {
     const renewal = this.#renewal!;
     this.#renewal = undefined;
@@ -489,7 +494,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 }
 
-/** Whether the program itself ended it, by a call of its own. */
+/** Whether the program itself ended the lease with a call. */
 export function isOwnEnd(reason: LossReason): boolean {
   return reason === "released" || reason === "detached";
 }

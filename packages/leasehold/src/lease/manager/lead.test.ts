@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const forever = new Promise<never>(() => {});
 
-/** Work that ends on the test's command. */
+/** Work that ends when the test says so. */
 function work() {
   const terms: { lease: Lease; finish: (value: string) => void; fail: (error: unknown) => void }[] = [];
   const run = (lease: Lease) =>

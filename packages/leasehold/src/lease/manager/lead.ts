@@ -42,7 +42,7 @@ async function campaignAndServe<T>(
   return serve(lease, work, signal);
 }
 
-/** One tenure. The lease stays held until the work has settled, unless it is lost before. */
+/** Leads for one tenure. The lease stays held until the work has settled, unless it is lost before that. */
 function serve<T>(
   lease: Held,
   work: (lease: Lease) => Promise<T>,
@@ -61,7 +61,7 @@ function serve<T>(
   });
 }
 
-/** Whether the work stopped because a signal or `assertHeld` asked it to, and not by a failure of its own. */
+/** Whether the work stopped because a signal or `assertHeld` made it stop, not because of its own failure. */
 function isAnswer(error: unknown, lease: Held, signal: AbortSignal | undefined): boolean {
   if (error instanceof LeaseLostError && error.resource === lease.resource) return !isOwnEnd(error.reason);
   const stopRequested =
@@ -71,7 +71,7 @@ function isAnswer(error: unknown, lease: Held, signal: AbortSignal | undefined):
   return error instanceof Error && error.name === "AbortError";
 }
 
-/** A function, since the compiler narrows a property that was once false to false for good. */
+/** A function, because the compiler would narrow the property to `false` after the first check. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

@@ -52,7 +52,7 @@ class Run {
     });
   }
 
-  /** The flaws that remain although nothing has happened for a while. */
+  /** Violations that remain after a quiet period. */
   async violations(): Promise<string[]> {
     const found: string[] = [];
     for (const { resource } of this.read) if (resource !== "a") found.push(`reported ${resource}`);

@@ -21,8 +21,8 @@ export class LeaderWatch implements LeaderObserver {
   #hasEnded = false;
 
   /**
-   * @param changes is read until the watch ends, so it must not keep a process alive
-   * @param ask queries the holder, because `changes` report nothing while nobody holds the name
+   * @param changes read until the watch ends, so it must not keep the process alive
+   * @param ask queries the holder, because `changes` reports nothing while nobody holds the name
    */
   constructor(
     resource: string,
@@ -51,14 +51,14 @@ export class LeaderWatch implements LeaderObserver {
     return this.#reads.next();
   }
 
-  /** The reader is done. */
+  /** The reader has finished. */
   async return(): Promise<IteratorResult<Change, undefined>> {
     this.#end();
     await this.#changes.return?.();
     return { done: true, value: undefined };
   }
 
-  /** Queries until something is known. */
+  /** Repeats the query until the leader is known. */
   async #begin(): Promise<void> {
     const state = await this.#ask().then(
       (hint) => hint.state,

@@ -43,14 +43,14 @@ import type {
 import { using } from "./work.js";
 
 /**
- * How long `close` waits for the work of leaders to settle, then for releases, then for the provider to
- * close.
+ * How long, in ms, `close` waits for the work of leaders to settle, then for releases, then for the provider
+ * to close.
  */
 const closeStepMs = 1_000;
 
 const noOptions: AcquireOptions = {};
 
-/** The arguments of `using` after the name, or the names. */
+/** The arguments of `using` after the name or names. */
 type UsingArguments<Held, T> =
   | readonly [work: (held: Held) => T | Promise<T>]
   | readonly [options: AcquireOptions | undefined, work: (held: Held) => T | Promise<T>];
@@ -98,7 +98,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   /**
-   * Traces the leases that are acquired from now on; `undefined` ends it.
+   * Traces the leases that are acquired from now on; `undefined` stops it.
    *
    * @throws LeaseholdError `INVALID_CONFIG` when they are traced already.
    */
@@ -117,7 +117,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     try {
       const spec = acquireSpec(this.guarantees, "acquire", resource, options);
       const waitMs = waitMsOf(options);
-      // Not an async function, which would create a second promise.
+      // Not an async function, because that would create a second promise.
       return this.#acquireAs(spec, options, waitMs);
     } catch (error) {
       return Promise.reject(error);
@@ -218,8 +218,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       let settle: (closed: Promise<void>) => void = () => undefined;
-      // Set before anything ends: a program that is notified of an end may call again, which must be refused
-      // by then.
+      // Set before any lease ends: a program that is notified of an end may make another call, which has to
+      // be refused.
       this.#closing = new Promise((resolve) => (settle = resolve));
       settle(keptAlive(this.world.keepAlive, () => this.#close()));
     }
@@ -253,7 +253,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       );
   }
 
-  /** From a lease that has ended, by its release or otherwise (`LeaseKeeper`). */
+  /** Called by a lease that has ended, through its release or otherwise (`LeaseKeeper`). */
   takeBack(lease: HeldLease): Promise<void> | undefined {
     const given = this.#tracing === undefined ? this.#take(lease) : this.#takeTraced(lease, this.#tracing);
     if (given !== undefined) return given.then(() => this.#queues.vacate(lease));
@@ -287,7 +287,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return this.#tracing === undefined ? call(spec) : this.#tracing.call(spec, call);
   }
 
-  /** Emits the events of a call for a lease of another form, which is made of several. */
+  /** Emits the events of a call for a lease of another form, which consists of several leases. */
   async #announced<T extends Held | undefined>(resource: string, call: () => Promise<T>): Promise<T> {
     const announced = announce(resource, this.events, this.world.clock);
     try {
@@ -340,12 +340,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     try {
       return (await this.provider.detach?.(grant, pass)) === true;
     } catch {
-      // The part of the provider that renews it is gone, so it is not renewed.
+      // The part of the provider that renews it is gone, so it is not renewed either.
       return false;
     }
   }
 
-  /** Best effort: a resource that cannot be released now becomes free when its lease expires. */
+  /** Best effort: if the release fails, the resource becomes free when the lease expires. */
   giveBack(grant: Grant, isUnused = false): Promise<void> | undefined {
     // The program has stopped using the resource, and nobody could handle the error.
     const ignored = () => undefined;
@@ -361,7 +361,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.#closed.abort(new LeaseholdError("CLOSED"));
     this.#queues.giveUpAll(new LeaseholdError("CLOSED"));
     for (const lease of this.#queues.leases()) {
-      // A leader's work is asked to stop and given time, before another may lead.
+      // A leader's work is asked to stop, and gets some time for that, before another may lead.
       if (lease.hasWork) lease.resign(new LeaseLostError(lease.resource, "closed"));
       else void lease.end("closed");
     }
@@ -372,14 +372,14 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     await this.#closeProvider();
   }
 
-  /** A store that hangs, or a peer that does not answer, must not block the program. */
+  /** A store that hangs or a peer that does not answer must not block the program. */
   async #closeProvider(): Promise<void> {
     let late: Timer | undefined;
     const given = new Promise<void>((resolve) => (late = this.world.timers.after(closeStepMs, resolve)));
     await Promise.race([this.provider.close(), given]).finally(() => late?.cancel());
   }
 
-  /** Resolves when no caller waits and nothing is held, or after `closeStepMs`. */
+  /** Resolves when no caller waits and no lease is held, at the latest after `closeStepMs`. */
   async #quiet(): Promise<void> {
     if (this.#queues.size === 0) return;
     await new Promise<void>((resolve) => {

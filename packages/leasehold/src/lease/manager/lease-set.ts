@@ -10,18 +10,19 @@ import type { Lease, LeaseSet } from "../types.js";
 import type { Holding } from "./work.js";
 
 /**
- * Limit of names in one set. They are acquired one after the other: with round trips of 50 ms this many take
- * three seconds, while the first wait for the last. To hold more, take one name that stands for all of them.
+ * The maximum number of names in one set. They are acquired one after the other: with round trips of 50 ms
+ * this many take three seconds, and the first leases are held all that time. To protect more, use one name
+ * that represents all of them.
  */
 export const leasesOfSetMax = 64;
 
 /**
- * The names in the order in which all processes acquire them, that of their bytes in UTF-8; each once.
+ * The names without duplicates, in the order in which all processes acquire them: that of their UTF-8 bytes.
  *
  * @throws LeaseholdError `INVALID_NAME`
  */
 export function inOrder(names: readonly string[]): string[] {
-  // A string is iterable too, letter by letter.
+  // A string is iterable, too: letter by letter.
   if (!Array.isArray(names))
     throw new LeaseholdError("INVALID_NAME", "several names must be an array of strings");
   for (const name of names) checkResourceName(name);
@@ -35,7 +36,7 @@ export function inOrder(names: readonly string[]): string[] {
   return distinct.toSorted(byBytes);
 }
 
-/** The bytes of UTF-8 sort like code points; the units of a string do not. */
+/** UTF-8 bytes sort like code points; the code units of a string do not. */
 function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let index = 0; index < length; index += 1) {
@@ -49,8 +50,8 @@ function byBytes(one: string, other: string): number {
 export type AcquireOne = (name: string, waitMs: number, signal: AbortSignal) => Promise<Held>;
 
 /**
- * Acquires the names one after the other, all within `waitMs`. When one can't be acquired, or one that was
- * acquired is lost meanwhile, releases those that it has and rejects.
+ * Acquires the names one after the other, all within `waitMs`. If one can't be acquired, or one that was
+ * acquired is lost meanwhile, releases the others and rejects.
  */
 export async function acquireInOrder(
   names: readonly string[],
@@ -102,7 +103,7 @@ function tooLate(
   );
 }
 
-/** Releases the last acquired first: none of them counts as held from the call on. */
+/** Releases the last acquired first. From the call on, none of them counts as held. */
 async function releaseAll(leases: readonly Held[]): Promise<void> {
   await Promise.all(leases.toReversed().map((lease) => lease.release()));
 }

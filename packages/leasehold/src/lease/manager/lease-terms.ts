@@ -1,18 +1,18 @@
 import type { ContextSignal } from "./context-signal.js";
 import type { LeaseholdError, LeaseLostError } from "../errors.js";
 
-/** The state of a held lease that is shared with others, or that few leases need. */
+/** The parts of a held lease's state that leases share or that few leases need. */
 
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
   readonly autoRenew: boolean;
-  /** `Infinity` for no bound. */
+  /** `Infinity`: no bound. */
   readonly maxHoldMs: number;
-  /** The provider renews it by itself; only the remaining time shows it. */
+  /** The provider renews the lease by itself; only the remaining time shows that. */
   readonly renewedElsewhere?: boolean;
 }
 
-/** The terms that leases of one keeper share: each lease has one reference to all of them. */
+/** Terms that a keeper's leases share, so that each lease needs only one reference. */
 export interface LeaseTerms<Keeper> {
   readonly keeper: Keeper;
   readonly holder: string;
@@ -21,7 +21,7 @@ export interface LeaseTerms<Keeper> {
   readonly renewedElsewhere: boolean;
 }
 
-/** Returns shared terms for a keeper's leases. Most programs acquire all their leases with the same terms. */
+/** Returns shared terms for a keeper's leases: most programs acquire all leases with the same terms. */
 export class CommonTerms<Keeper extends { readonly provider: { readonly holder: string } }> {
   readonly #keeper: Keeper;
   #last: LeaseTerms<Keeper> | undefined;
@@ -48,11 +48,11 @@ export class CommonTerms<Keeper extends { readonly provider: { readonly holder: 
 
 /** A renewal in flight. */
 export class Renewal {
-  /** When it was requested. */
+  /** The time of the request. */
   readonly sentMs: number;
-  /** How late it was requested. */
+  /** The delay of the request. */
   readonly lateMs: number;
-  /** The rest of the lease then, ms; 0 if nobody listens. */
+  /** The remaining time of the lease at the request, ms; 0 if nobody listens. */
   readonly leftMs: number;
   #extended: boolean | undefined;
   #outcome: Promise<boolean> | undefined;
@@ -64,7 +64,10 @@ export class Renewal {
     this.leftMs = leftMs;
   }
 
-  /** True when it has extended the lease; never rejects. Created on demand: most renewals are not awaited. */
+  /**
+   * Resolves with true if the renewal has extended the lease; never rejects. Created on demand, as most
+   * renewals are not awaited.
+   */
   get outcome(): Promise<boolean> {
     this.#outcome ??=
       this.#extended === undefined
@@ -79,12 +82,12 @@ export class Renewal {
   }
 }
 
-/** State that few leases need. */
+/** The state that few leases need. */
 export class RareState {
   /** The deadline that `maxHold` sets, on the steady clock. */
   latestMs = Infinity;
   isLate = false;
-  /** Work runs under the lease, so `close` first asks it to stop. */
+  /** Work runs under the lease, so `close` first asks the work to stop. */
   hasWork = false;
   /** The handle with which the lease can be attached. */
   handle: string | undefined;
@@ -93,9 +96,9 @@ export class RareState {
   releaseRequest: LeaseholdError | undefined;
   /** Why the last renewal failed. */
   renewalError: unknown;
-  /** Settles when the resource has been released, unless that was synchronous. */
+  /** Settles when the resource has been released. Absent if that happened synchronously. */
   returned: Promise<void> | undefined;
-  /** The releases of other leases that were taken on the way; they never reject. */
+  /** The releases of leases that were acquired as intermediate steps; they never reject. */
   others: Promise<unknown> | undefined;
   /** Created on demand: an error captures the stack, which is too expensive for every release. */
   error: LeaseLostError | undefined;

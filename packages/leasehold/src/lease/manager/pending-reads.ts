@@ -6,7 +6,8 @@ interface Reader<T> {
 }
 
 /**
- * The callers that wait for the next value of an iterator, in order. Each keeps its process alive meanwhile.
+ * The callers that wait for the next value of an iterator, in order. A waiting caller keeps its process
+ * alive.
  */
 export class PendingReads<T> {
   readonly #take: () => T | undefined;
@@ -29,7 +30,7 @@ export class PendingReads<T> {
     });
   }
 
-  /** Serves waiting readers, since there may be a value. */
+  /** Serves waiting readers: there may be a value. */
   serve(): void {
     while (this.#waiting.length > 0) {
       const value = this.#take();
@@ -46,7 +47,7 @@ export class PendingReads<T> {
     }
   }
 
-  /** No more values. One reader gets the error, if there is one; all others get `done`. */
+  /** Ends the iterator. If there is an error, one reader gets it; all others get `done`. */
   end(error?: unknown): void {
     this.#hasEnded = true;
     this.#error = error;

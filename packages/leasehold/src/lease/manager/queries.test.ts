@@ -5,7 +5,7 @@ import { LeaseManager } from "./lease-manager.js";
 import type { Inspection } from "../provider.js";
 import type { QueryOptions } from "../types.js";
 
-/** Leases on a ground that answers no query. */
+/** Leases on a ground that does not support queries. */
 function silentLeases() {
   const world = new VirtualWorld();
   const asked: string[] = [];

@@ -23,7 +23,7 @@ import { Watch } from "./watch.js";
 
 const queryTimeoutDefault = "5s";
 
-/** Watches of one participant at a time: each costs the members a list of its own. */
+/** The maximum number of open watches of one participant: each costs the members a list. */
 const watchesMax = 16;
 
 /** A participant's queries and actions on the leases of others. */
@@ -129,7 +129,7 @@ export class Queries {
     return watch;
   }
 
-  /** A query that its caller may give up: the request in flight then ends by its timeout. */
+  /** A query that the caller may abandon; the request in flight then ends with its timeout. */
   async #ask<T>(
     call: CallWithOptions,
     options: QueryOptions,

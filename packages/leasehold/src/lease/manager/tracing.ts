@@ -3,19 +3,19 @@ import type { LossReason } from "../errors.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 
 /**
- * What traces a participant's leases (`leasehold/traces`). Without it a call reads one field more, and the
- * rest of this is asked only where a caller waits, a renewal is late or a lease ends.
+ * The hooks that trace a participant's leases (`leasehold/traces`). Without them, a call costs one additional
+ * read of a field; the other checks occur only when a caller waits, a renewal is late or a lease ends.
  */
 export interface LeaseTracing {
-  /** Runs a call for a lease: `run` gets the spec with the data and the trace of this call. */
+  /** Runs a call for a lease. `run` gets the spec with this call's data and trace. */
   call<T extends Lease | undefined>(spec: AcquireSpec, run: (spec: AcquireSpec) => Promise<T>): Promise<T>;
-  /** Runs a call that acquires, works and releases. `resource` is absent for several. */
+  /** Runs a call that acquires, works and releases. `resource` is absent if there are several. */
   work<T>(name: "using" | "lead", resource: string | undefined, run: () => Promise<T>): Promise<T>;
-  /** The lease was not renewed in time. Reported once, until it was renewed or has ended. */
+  /** The lease was not renewed in time. Called once, until the lease is renewed or ends. */
   late(lease: Lease, remainingMs: number, error: unknown): void;
   /** A lease that was late was renewed. */
   inTime(lease: Lease): void;
-  /** The lease has ended: runs what takes it back. */
+  /** The lease has ended. Runs the function that returns it. */
   ended(
     lease: Lease,
     reason: LossReason,

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 const pause = (ms: number) => new Promise<void>((resolve) => void cluster.world.timers.after(ms, resolve));
 
-/** Rejects as the platform's functions with a signal do. */
+/** Rejects like the platform's functions that take a signal. */
 const untilAborted = ({ signal }: Lease | LeaseSet) =>
   new Promise<never>((_, reject) =>
     signal.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError"))),

@@ -15,10 +15,10 @@ import type { Lease, Leases } from "../types.js";
 const TTL_MS = 1_000;
 const resources = ["a", "b"];
 
-/** Answers late, and notes when the waist sends two requests for one resource at a time. */
+/** Answers late, and records when the waist sends concurrent requests for one resource. */
 class SlowProvider extends MemoryProvider {
   readonly overlaps: string[] = [];
-  /** How often each tenure was renewed, by its token. */
+  /** How often each tenure was renewed, keyed by token. */
   readonly renewals = new Map<bigint, number>();
   readonly #busy = new Map<string, string>();
   readonly #world: World;
@@ -100,16 +100,16 @@ const step = fc.record({
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** A detached lease, and until when only its handle gives access to the resource. */
+/** A detached lease, and the time until which only its handle gives access to the resource. */
 interface Blocked {
   readonly resource: string;
   readonly token: bigint;
   readonly handle: string | undefined;
-  /** By the steady clock, and by the system's. */
+  /** By the steady clock and by the system clock. */
   readonly ends: readonly [number, number];
   /** How often it was attached. */
   attached: number;
-  /** A call that should attach it was aborted. */
+  /** A call that tried to attach it was aborted. */
   isGivenUp: boolean;
 }
 
@@ -135,7 +135,7 @@ class Run {
     for (const leases of this.participants) this.#listen(leases);
   }
 
-  /** Each lease begins once and ends once, by a loss or not; it is late again only after a renewal. */
+  /** Checks that each lease begins once and ends once, and is late again only after a renewal. */
   #listen(leases: Leases): void {
     leases.on("acquired", ({ lease }) => {
       if (this.#stories.has(lease)) this.#badStories.push("a lease began twice");
@@ -143,13 +143,14 @@ class Run {
     });
     leases.on("renewal-late", ({ lease, remainingMs }) => {
       const story = this.#stories.get(lease);
-      // Not by its former end: while the machine was suspended only the system clock advanced.
+      // Renewals are counted, as comparing the end with the former one would fail after a suspension, in
+      // which only the system clock advances.
       const renewals = Math.max(...this.providers.map((each) => each.renewals.get(lease.token) ?? 0));
       if (story === undefined || story.ended) this.#badStories.push("late before its begin or after its end");
       else if (renewals === story.lateAfter) this.#badStories.push("late twice although it was not renewed");
       else story.lateAfter = renewals;
       this.late += 1;
-      // Some release instead of waiting for the outcome.
+      // Some programs release the lease instead of waiting for the outcome.
       if (Math.floor(remainingMs) % 3 === 0) void lease.release();
     });
     const end = (lease: Lease, isLoss: boolean) => {
@@ -197,13 +198,16 @@ class Run {
     }
   }
 
-  /** A held one, if there is any. */
+  /** A held lease, if there is one. */
   pick(ms: number): Lease | undefined {
     const held = this.leases.filter((lease) => lease.remaining() > 0);
     return held[ms % held.length];
   }
 
-  /** Nobody has the resource before the time in the ticket, by the clock that ends it sooner. */
+  /**
+   * Detaches the lease: nobody may get the resource before the reported time is over, by whichever clock
+   * reaches the end first.
+   */
   detach(lease: Lease | undefined, attachers: number): void {
     lease?.detach().then(
       ({ resource, token, remainingMs, handle }) => {
@@ -218,13 +222,13 @@ class Run {
     );
   }
 
-  /** The first to attach continues it, if it has not expired by the clock that ends it sooner. */
+  /** Attaches the lease. The first attempt succeeds, unless the lease has expired by either clock. */
   attach(blocked: Blocked | undefined, who: number): void {
     const handle = blocked?.handle;
     if (blocked === undefined || handle === undefined) return;
     const wasRunning = this.#isRunning(blocked);
     this.call(async (signal) => {
-      // It may have been attached by then, and is released.
+      // The lease may have been attached already; it is then released.
       signal.addEventListener("abort", () => (blocked.isGivenUp = true));
       const lease = await this.participants[who]!.attach(handle, { signal });
       this.attached += 1;
@@ -256,7 +260,7 @@ class Run {
   violations(): string[] {
     const found = [...this.providers.flatMap((provider) => provider.overlaps), ...this.#badStories];
     for (const lease of this.leases) {
-      // First: a check may be what ends it.
+      // This comes first, because the check itself may end the lease.
       const isOver = lease.remaining() === 0;
       if (this.#stories.get(lease)?.ended !== isOver)
         found.push(`the events of ${lease.resource} do not match its state`);
@@ -312,8 +316,8 @@ const search = (parameters: { readonly numRuns: number; readonly seed?: number }
 test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners are notified of all of it", async () => {
   const { failed, counterexample, errorInstance } = await search({ numRuns: 200 });
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
-  // It proves something only if all of this happened. Each bound is far below the usual count, for other
-  // seeds: twelve runs had at least 344, 23, 83 and 19.
+  // The test proves something only if all of this happened. The bounds are far below the usual counts, to
+  // allow for other seeds: twelve runs had at least 344, 23, 83 and 19.
   expect(tenures).toBeGreaterThan(100);
   expect(late).toBeGreaterThan(3);
   expect(detached).toBeGreaterThan(20);
@@ -337,12 +341,12 @@ test("a renewal that is late again after one that succeeded is reported again, a
   await expect(play(script)).resolves.toBeUndefined();
 });
 
-/** Scripts from this seed find each mistake below within 200; other seeds need up to some thousands. */
+/** With this seed, 200 scripts find each mistake below; other seeds may need several thousand. */
 const seed = 10;
 
 test.each<[Fault, RegExp]>([
   ["lossIsToldAsRelease", /that was reported as another/],
-  // A listener may have released it, or detached it.
+  // A listener may have released or detached the lease.
   ["releasedWhenLateIsRenewed", /during release|while a detached lease ran/],
   ["lateIsToldEachTime", /late twice although it was not renewed/],
   ["detachedBlocksOthersAlone", /the tokens of/],

@@ -6,37 +6,39 @@ import { watchedMax } from "../watch-set.js";
 import { PendingReads } from "./pending-reads.js";
 import type { Change, ResourceHint } from "../types.js";
 
-/** The last change reported for a resource. */
+/** The last reported change of a resource. */
 interface Reported {
   readonly state: Change["state"];
   readonly token: bigint;
-  /** With the holder's data, which may arrive later. */
+  /** The holder's data has been reported, too; it may arrive later. */
   readonly hasData: boolean;
 }
 
-/** Starts watching: `Inspection.watch` with its prefix bound. */
+/** Starts the watch: `Inspection.watch` with its prefix bound. */
 export type Subscribe = (
   report: (hint: ResourceHint) => void,
   failed: (error: LeaseholdError) => void,
 ) => Watching;
 
 /**
- * The changes below a prefix for a program to read. Changes that a slow reader has not taken are merged, the
- * newest for each resource, so memory is bounded by the number of resources. Nothing is requested before the
+ * The changes below a prefix, as an iterator. Of changes that a slow reader has not taken, only the newest
+ * for each resource is kept, so memory is bounded by the number of resources. Nothing is requested before the
  * first read.
  */
 export class Watch implements AsyncIterableIterator<Change, undefined> {
   readonly #subscribe: Subscribe;
   readonly #onEnd: () => void;
   readonly #held = new Map<string, Reported>();
-  /** Free resources are remembered, oldest first, so that no older tenure is reported after a newer one. */
+  /**
+   * Free resources are remembered, oldest first, so that an older tenure is never reported after a newer one.
+   */
   readonly #free = new Map<string, Reported>();
   readonly #pending = new Map<string, Change>();
   readonly #reads: PendingReads<Change>;
   #watching: Watching | undefined;
   #hasEnded = false;
 
-  /** @param keepAlive is used as long as a reader waits */
+  /** @param keepAlive keeps the process alive while a reader waits */
   constructor(subscribe: Subscribe, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#subscribe = subscribe;
     this.#onEnd = onEnd;
@@ -56,7 +58,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     return this.#reads.next();
   }
 
-  /** The reader is done. */
+  /** The reader has finished. */
   return(): Promise<IteratorResult<Change, undefined>> {
     this.end();
     return Promise.resolve({ done: true, value: undefined });
@@ -108,7 +110,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   }
 }
 
-/** The news in a hint; `undefined` when there is none, or when its tenure is older than the one reported. */
+/** The change in a hint; `undefined` if there is none, or if its tenure is older than the reported one. */
 function changeOf(hint: ResourceHint, last: Reported | undefined): (Change & { token: bigint }) | undefined {
   const { resource, state } = hint;
   if (state === "free") {

@@ -9,7 +9,7 @@ import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { Lease, LeaseSet } from "../types.js";
 
-/** Programs that work under one lease or several, while processes are cut off, stand still or give up. */
+/** Programs work under one lease or several while processes are cut off, are stopped or give up. */
 
 const ttlMs = 1_000;
 const names = ["a", "b", "c"];
@@ -23,7 +23,7 @@ const job = fc.record({
   pausesMs: fc.array(fc.nat(400), { maxLength: 4 }),
   /** Whether its signal aborts, and when. */
   abortMs: fc.option(fc.nat(3_000), { freq: 3, nil: undefined }),
-  /** Some wait without bound, which only ends if nobody waits for them. */
+  /** Some wait without a bound; this only ends if nobody waits for them in turn. */
   waitMs: fc.oneof(fc.nat(800), fc.constant(Infinity)),
   ending: fc.constantFrom("return", "return", "throw", "stop"),
 });
@@ -115,7 +115,7 @@ class Run {
     return held.remaining();
   }
 
-  /** A job uses the names that it holds. */
+  /** A job uses the resources that it holds. */
   #look(given: Job, held: LeaseSet | Lease): void {
     if (held.remaining() === 0) {
       if (!held.signal.aborted) this.violations.push("the signal does not know of a loss");

@@ -3,13 +3,18 @@ import type { LeaseLostError } from "../errors.js";
 
 /** A lease, or a set of leases, under which work runs. */
 export interface Holding {
-  /** Work runs under it: `close` asks the work to stop, and waits a little, before it ends the lease. */
+  /**
+   * True while work runs under it: `close` then asks the work to stop, and waits a little before it ends the
+   * lease.
+   */
   hasWork: boolean;
-  /** How it was lost, by a fresh check of the clocks; `undefined` while it is held, and after a release. */
+  /**
+   * The loss, according to a fresh check of the clocks; `undefined` while it is held, and after a release.
+   */
   readonly loss: LeaseLostError | undefined;
-  /** @throws LeaseLostError when it is not held, by a fresh check of the clocks. */
+  /** @throws LeaseLostError if a fresh check of the clocks finds that it is not held */
   assertHeld(): void;
-  /** Asks the work, by the signal, to stop; the lease stays held. */
+  /** Asks the work to stop by aborting the signal; the lease stays held. */
   resign(reason: unknown): void;
   release(): Promise<void>;
 }
@@ -45,7 +50,7 @@ export function using<H extends Holding, T>(
       if (loss !== undefined) throw loss;
       return value;
     } catch (error) {
-      // An `AbortError` says nothing about the cause of the abort.
+      // An `AbortError` doesn't give the cause of the abort.
       if (error instanceof Error && error.name === "AbortError") throw holding.loss ?? error;
       throw error;
     }

@@ -9,19 +9,19 @@ export const authCauses = [
   "untrusted",
   "expired",
   "notYetValid",
-  /** Any other fault of a certificate: a wrong purpose, or no name of Leasehold in it. */
+  /** Any other fault of a certificate: a wrong purpose, or no Leasehold name in it. */
   "certificate",
   /** The credentials are for another cluster. */
   "cluster",
   /** The credentials do not allow the claimed role. */
   "role",
-  /** The credentials are another member's. */
+  /** The credentials belong to another member. */
   "memberId",
   /** The peer lacks the key of the incarnation that it claims. */
   "incarnation",
   /** The cluster key differs. */
   "key",
-  /** Plain bytes where TLS should be. */
+  /** Unencrypted bytes where TLS is expected. */
   "plain",
   /** One side uses certificates and the other a key, or an unsupported version of TLS. */
   "method",
@@ -33,7 +33,7 @@ export type AuthCause = (typeof authCauses)[number];
 
 export interface AuthFault {
   readonly cause: AuthCause;
-  /** One sentence for messages. */
+  /** A sentence for messages. */
   readonly text: string;
 }
 
@@ -58,7 +58,7 @@ const ofCertificates: Readonly<Record<string, Sentence>> = {
   INVALID_PURPOSE: ["certificate", "was not issued for this side of a connection (extendedKeyUsage)"],
 };
 
-/** The fault of a certificate by OpenSSL's error. `whose` begins the sentence. */
+/** The fault of a certificate, from OpenSSL's error. The sentence begins with `whose`. */
 export function certificateFault(code: string, whose: string): AuthFault {
   const [cause, text] = ofCertificates[code] ?? ["certificate", `is refused: ${code}`];
   return { cause, text: `${whose} ${text}` };
@@ -88,11 +88,11 @@ const atDialingSide: Readonly<Record<string, Sentence>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "one side uses a key and the other certificates"],
 };
 
-/** The fault of a TLS handshake, by the error's code; `undefined` for other errors (a reset, for example). */
+/** The fault of a TLS handshake, from the error's code; `undefined` for other errors, such as a reset. */
 export function handshakeFault(error: Error, side: Side): AuthFault | undefined {
   const { code, reason } = error as Error & { code?: unknown; reason?: unknown };
   if (typeof code !== "string" || !code.startsWith("ERR_SSL_")) return undefined;
-  // Node 22 and later name alerts that TLS shares with SSL 3 after both.
+  // For alerts that TLS shares with SSL 3, Node 22 and later use a name that contains both.
   const name = code.replace("ERR_SSL_SSL/TLS_ALERT_", "ERR_SSL_SSLV3_ALERT_");
   const known = (side === "accepting" ? atAcceptingSide : atDialingSide)[name];
   if (known !== undefined) return { cause: known[0], text: known[1] };

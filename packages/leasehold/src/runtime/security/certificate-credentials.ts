@@ -14,7 +14,7 @@ import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
 import { certificateTls } from "../tls.js";
 
-/** The certificates as last read. */
+/** The most recently read certificates. */
 export interface CertificateSet {
   readonly ca: string;
   readonly cert: string;
@@ -25,8 +25,8 @@ export interface CertificateSet {
 
 /**
  * Certificates, with mutual TLS authentication. OpenSSL checks the chain, the dates and the purpose;
- * `proofOf` reads its result. Node does not close the connection by itself (`rejectUnauthorized`), so that a
- * refused peer can be told the reason.
+ * `proofOf` reads its result. Node must not close the connection by itself (`rejectUnauthorized`), so that a
+ * refused peer can be sent the reason.
  */
 export class CertificateCredentials implements Credentials {
   readonly #watch: FileWatch<CertificateSet>;
@@ -54,13 +54,14 @@ export class CertificateCredentials implements Credentials {
       secureContext: this.#watch.current.context,
       ...certificateTls,
       rejectUnauthorized: false,
-      // Members are identified by the ids in their certificates, wherever they are reached.
+      // Members are identified by the ids in their certificates, not by their addresses.
       checkServerIdentity: () => undefined,
     };
   }
 
   proofOf(socket: TLSSocket): Proof | AuthFault {
-    // Created from its bytes: every call of `getPeerX509Certificate` leaks ten kilobytes in Node 20.
+    // Created from the certificate's bytes, because each call of `getPeerX509Certificate` leaks 10 kB in Node
+    // 20.
     const { raw } = socket.getPeerCertificate() as Partial<PeerCertificate>;
     if (raw === undefined) return { cause: "noCertificate", text: "it shows no certificate" };
     const certificate = new X509Certificate(raw);

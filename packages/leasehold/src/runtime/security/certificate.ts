@@ -6,13 +6,13 @@ import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
 /**
- * The owner of a certificate, in a URI among its subject's alternative names:
+ * The owner of a certificate, from a URI among its subject alternative names:
  * `leasehold://CLUSTER/member/ID`, `leasehold://CLUSTER/client` or `leasehold://CLUSTER/observer`. CLUSTER
  * and ID are percent-encoded.
  */
 const nameOfOurs = /^leasehold:\/\/([^/?#]+)\/(?:member\/([^/?#]+)|(client|observer))$/;
 
-/** Reads the owner from a certificate. Whether the certificate is trusted is decided by the TLS layer. */
+/** Reads the owner from a certificate. The TLS layer decides whether the certificate is trusted. */
 export function proofOfCertificate(certificate: X509Certificate): Proof | AuthFault {
   const by = describeCertificate(certificate);
   if (certificate.ca) {
@@ -44,25 +44,25 @@ function proofOfName(uri: string, by: string, account: string): Proof | undefine
       return { roles, cluster, memberId: decodeURIComponent(match[2]), by, account };
     return { roles: rolesWithin(match[3] as Role), cluster, by, account };
   } catch {
-    // Not percent-encoded UTF-8.
+    // The text is not percent-encoded UTF-8.
     return undefined;
   }
 }
 
-/** `the certificate of CN=a`, in one line and quoted, as its content is untrusted. */
+/** `the certificate of CN=a`: one line, with the subject quoted because its content is untrusted. */
 export function describeCertificate(certificate: X509Certificate): string {
   return `the certificate ${JSON.stringify((certificate.subject ?? "").replaceAll("\n", ", ").slice(0, 200))}`;
 }
 
-/** A name among a subject's alternatives; its kind as Node writes it, such as `DNS` or `IP Address`. */
+/** A subject alternative name. `kind` is Node's word for it, such as `DNS` or `IP Address`. */
 export interface AltName {
   readonly kind: string;
   readonly value: string;
 }
 
 /**
- * The names in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken
- * for the beginning of another one is quoted there as JSON, and stays so.
+ * The names in Node's text form of the extension, `DNS:a, URI:b`. Node quotes a value as JSON if it could be
+ * mistaken for several names; such a value stays quoted.
  */
 export function altNamesOf(subjectAltName: string | undefined): AltName[] {
   const entry = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/gy;

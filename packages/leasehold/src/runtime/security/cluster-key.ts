@@ -3,15 +3,17 @@ import { invalidKey, preSharedKey } from "../tls.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/** The keys of a participant, by the role that each allows. It dials with the first and accepts all. */
+/**
+ * A participant's keys, by the role that each allows. It dials with the first key of a role and accepts all.
+ */
 export type ClusterKeys = ReadonlyMap<Role, readonly [Buffer, ...Buffer[]]>;
 
-/** The former and the new key, while a cluster changes from one to the other. */
+/** Two, so that a cluster can change from one key to the next. */
 const keysOfRoleMax = 2;
 
 /**
  * Parses a cluster key: either hexadecimal digits alone, the key that allows every role, or lines of `ROLE:
- * DIGITS` with a key for each role. Of two keys for a role the first is used for dialing, and both are
+ * DIGITS` with a key for each role. If a role has two keys, the first is used for dialing and both are
  * accepted. `#` begins a comment. Messages never contain secrets.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
@@ -39,7 +41,7 @@ export function parseClusterKeys(text: string, source: string): ClusterKeys {
   return keys;
 }
 
-/** The key with which `role` connects: its own, or one that allows more. */
+/** The key with which `role` connects: its own or, if it has none, one that allows more. */
 export function keyFor(
   keys: ClusterKeys,
   role: Role,
@@ -49,14 +51,14 @@ export function keyFor(
 }
 
 /**
- * A key's id, 16 hexadecimal digits, by which the accepting side chooses between two keys. Keys are random:
- * an id reveals nothing about them.
+ * A key's id, 16 hexadecimal digits, by which the accepting side chooses between two keys. Keys are random,
+ * so an id reveals nothing about them.
  */
 export function keyId(key: Buffer): string {
   return createHmac("sha256", key).update("leasehold key id").digest("hex").slice(0, 16);
 }
 
-/** The key of a role with that id. Default: the first, as earlier builds send no id. */
+/** The role's key with that id. Without an id it is the first key, because earlier builds send none. */
 export function acceptedKey(keys: ClusterKeys, role: Role, id: string | undefined): Buffer | undefined {
   const accepted = keys.get(role);
   return accepted?.find((key) => keyId(key) === id) ?? accepted?.[0];

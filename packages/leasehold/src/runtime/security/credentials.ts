@@ -3,32 +3,38 @@ import type { AuthFault, Side } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
 import type { Role } from "./roles.js";
 
-/** A participant's claim in the TLS handshake, where no certificate has it. */
+/** A participant's claim in a TLS handshake without certificates. */
 export interface DialingSelf {
   readonly role: Role;
   readonly cluster: string;
 }
 
 /**
- * The credentials of a participant, and its requirements on peers: certificates or a cluster key. All
- * cryptography is OpenSSL's, by way of `node:tls`.
+ * The credentials of a participant, and what it requires of peers: certificates or a cluster key. All
+ * cryptography is OpenSSL's, through `node:tls`.
  */
 export interface Credentials {
-  /** Changes whenever the files were read again: objects made from `serverOptions` are then out of date. */
+  /**
+   * Changes whenever the files have been read again. Objects made from earlier `serverOptions` are then
+   * outdated.
+   */
   readonly version: number;
-  /** For accepting connections. */
+  /** Options for accepting connections. */
   serverOptions(): TlsServerOptions;
-  /** For dialing one connection, in that role. */
+  /** Options for dialing one connection in that role. */
   dialOptions(self: DialingSelf): ConnectionOptions;
   /**
    * The identity of the peer after a completed TLS handshake. Nothing may be read from the connection without
    * a proof.
    */
   proofOf(socket: TLSSocket, side: Side): Proof | AuthFault;
-  /** A peer's claim in a failed handshake, for messages. */
+  /** The peer's claim in a failed handshake, for messages. */
   claimOf(socket: TLSSocket): string | undefined;
-  /** The greatest role below a member's that they allow, for a participant that names none. */
+  /**
+   * The most privileged role, other than member, that the credentials allow: for participants that specify no
+   * role.
+   */
   readonly participant: Exclude<Role, "member">;
-  /** Ends the watch of the files. */
+  /** Stops watching the files. */
   close(): void;
 }

@@ -5,27 +5,28 @@ import type { Logger } from "../logger.js";
 import { type CertificateEnd, certificateSources } from "./certificate-ends.js";
 
 /**
- * The poll interval of files, ms: a new certificate is used within this time, and a check costs microseconds.
+ * The poll interval of files, ms: a new certificate is in use after at most this time, and a check takes
+ * microseconds.
  */
 export const watchMs = 5_000;
 
 export interface FileWatchOptions<T> {
-  /** The files behind `current`; empty when it comes from no file. */
+  /** The files that `current` was read from; empty if there are none. */
   readonly paths: readonly string[];
-  /** Reads and checks the files; an error leaves `current` unchanged. */
+  /** Reads and checks the files. If it throws, `current` stays unchanged. */
   read(): Promise<T>;
-  /** The certificates in `current`. */
+  /** The certificates in `current`, for metrics. */
   ends?(current: T): readonly CertificateEnd[];
   readonly world: World;
   readonly logger: Logger;
   readonly everyMs: number;
 }
 
-/** Every open watch of this process, for {@link rereadFiles}. */
+/** All open watches of this process, for {@link rereadFiles}. */
 const open = new Set<{ look(): Promise<readonly string[]> }>();
 
 /**
- * Reads what has changed at once, for every watch of this process. A fault is reported to the watch's logger.
+ * Rereads changed files immediately, for every watch of this process. A watch's logger gets its faults.
  *
  * @returns the paths that were read again and are in use.
  */
@@ -34,13 +35,13 @@ export async function rereadFiles(): Promise<readonly string[]> {
 }
 
 /**
- * The content of files, read again when one of them changes. They are polled instead of watched by the
- * operating system: polling works on every file system and for every way of replacing a file, and holds no
+ * The content of files, read again when one of them changes. Files are polled rather than watched through the
+ * operating system: polling works on every file system and with every way of replacing a file, and holds no
  * handle.
  */
 export class FileWatch<T> {
   current: T;
-  /** Incremented each time that `current` has changed. */
+  /** Incremented with each change of `current`. */
   version = 0;
   readonly #options: FileWatchOptions<T>;
   #seen: string;
@@ -58,9 +59,9 @@ export class FileWatch<T> {
     this.#wait();
   }
 
-  /** @throws what `read` throws: there is no former content yet. */
+  /** @throws what `read` throws, as there is no earlier content to keep. */
   static async start<T>(options: FileWatchOptions<T>): Promise<FileWatch<T>> {
-    // Taken before they are read: a change meanwhile is found at the next check.
+    // Taken before the files are read, so that a change during the read is found at the next check.
     const seen = await fingerprint(options.paths);
     return new FileWatch(options, await options.read(), seen);
   }
@@ -81,7 +82,7 @@ export class FileWatch<T> {
     });
   }
 
-  /** @returns the paths if they have changed and their new content is in use. */
+  /** @returns the paths if the files have changed and their new content is in use. */
   async look(): Promise<readonly string[]> {
     const events = eventLog(this.#options.logger);
     const paths = this.#options.paths.join(", ");
@@ -101,7 +102,7 @@ export class FileWatch<T> {
   }
 }
 
-/** Changes whenever a file is written, replaced or removed. */
+/** A value that changes whenever a file is written, replaced or removed. */
 async function fingerprint(paths: readonly string[]): Promise<string> {
   const found = paths.map(async (path) => {
     try {

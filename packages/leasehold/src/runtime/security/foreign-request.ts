@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /**
- * Why a request is not one of this server's own clients, as far as browsers tell. A page of another site can
- * make a browser send requests here: by a name of the page's own that leads to this address (DNS rebinding),
- * which `Host` shows, or by this server's name, which `Origin` and `Sec-Fetch-Site` show. No page can set
- * these headers, and other programs than browsers send neither of the last two.
+ * Why a request does not come from this server's own pages or clients, according to the browser's headers. A
+ * page of another site can make a browser send requests here: through the page's own host name, which
+ * resolves to this address (DNS rebinding, visible in `Host`), or through this server's name (visible in
+ * `Origin` and `Sec-Fetch-Site`). No page can set these headers, and programs other than browsers send
+ * neither of the last two.
  *
- * @param isOwnHost whether clients call this server so; a port may follow the name
- * @param schemes of the server's own pages: before a proxy they may be another than its own
+ * @param isOwnHost whether clients use this name for this server; a port may follow it
+ * @param schemes the schemes of the server's own pages, which differ from the server's if a proxy is in front
+ *   of it
  */
 export function foreignRequest(
   headers: IncomingHttpHeaders,
@@ -22,6 +24,6 @@ export function foreignRequest(
   return isOwn ? undefined : "site";
 }
 
-/** A name of this machine alone, with or without a port. */
+/** Whether the name means only this machine. It may have a port. */
 export const isLoopbackHost = (host: string): boolean =>
   /^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])(?::\d+)?$/i.test(host);

@@ -11,24 +11,24 @@ import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
 /**
- * `ROLE@CLUSTER#ID`: the role and the id name the key. The cluster is for messages only; HELLO is what
- * counts. Earlier builds send no id and ignore those they receive.
+ * `ROLE@CLUSTER#ID`: the role and the id select the key. The cluster is only used in messages; HELLO is
+ * authoritative. Earlier builds send no id and ignore the ones they receive.
  */
 function pskIdentity(name: Role, cluster: string, key: Buffer): string {
   return `${name}@${cluster}#${keyId(key)}`;
 }
 
-/** The parts of an identity: what it claims, and the key's id. */
+/** The parts of an identity: the claim and the key's id. */
 function partsOf(identity: string): { readonly claim: string; readonly id: string | undefined } {
   const [, claim = identity, id] = /^([^]*)#([0-9a-f]{16})$/.exec(identity) ?? [];
   return { claim, id };
 }
 
-/** A cluster key, by TLS-PSK. */
+/** Credentials made of a cluster key, for TLS-PSK. */
 export class KeyCredentials implements Credentials {
   readonly #watch: FileWatch<ClusterKeys>;
   readonly #claims = new WeakMap<TLSSocket, string>();
-  /** The server side's options do not change with the key: it is looked up for each connection. */
+  /** A new key doesn't change the server's options: the key is looked up for each connection. */
   readonly version = 0;
 
   constructor(watch: FileWatch<ClusterKeys>) {
@@ -54,7 +54,7 @@ export class KeyCredentials implements Credentials {
   dialOptions({ role, cluster }: DialingSelf): ConnectionOptions {
     return {
       ...pskTls,
-      // There is no certificate, so there is no name in it to compare with.
+      // Without a certificate there is no name to check.
       checkServerIdentity: () => undefined,
       pskCallback: () => {
         const chosen = keyFor(this.#watch.current, role);
@@ -65,12 +65,12 @@ export class KeyCredentials implements Credentials {
   }
 
   proofOf(socket: TLSSocket, side: Side): Proof | AuthFault {
-    // A handshake of this suite only completes between two that have the key. Any other connection MUST be
-    // refused.
+    // A handshake with this cipher suite only completes if both sides have the key. Any other connection MUST
+    // be refused.
     if (socket.getCipher().name !== pskTls.ciphers)
       return { cause: "method", text: "no cluster key was used" };
     if (socket.isSessionReused()) return { cause: "tls", text: "sessions are not resumed here" };
-    // The dialed peer has a key that this side has; a key proves nothing more.
+    // The dialed peer has the same key as this side; a key proves nothing more.
     if (side === "dialing") return { roles, by: "the cluster key" };
     const role = roleNamed(this.#claims.get(socket) ?? "");
     if (role === undefined) return { cause: "key", text: "it names a key that we do not have" };

@@ -20,10 +20,10 @@ import { unprovenClaim } from "./proof.js";
 import type { Claim } from "./proof.js";
 
 /**
- * Loads the credentials of the options, and keeps watching their files. `undefined` when there are none:
- * plain TCP.
+ * Loads the credentials in the options and keeps watching their files. `undefined` if there are none: plain
+ * TCP.
  *
- * @throws LeaseholdError `INVALID_CONFIG`: unreadable, inconsistent, or not for this owner.
+ * @throws LeaseholdError `INVALID_CONFIG` if they are unreadable, inconsistent, or not for this owner.
  */
 export async function loadCredentials(
   options: SecurityOptions,
@@ -76,7 +76,7 @@ function attempt<T>(what: string, run: () => T): T {
   }
 }
 
-/** Refuses a certificate that every peer would refuse, where the operator sees the error. */
+/** Refuses a certificate that every peer would refuse: here the operator sees the error. */
 function checkOwn(own: X509Certificate, name: string, owner: Claim): void {
   const proof = proofOfCertificate(own);
   if ("cause" in proof) throw invalid(`${name}: ${proof.text}`);

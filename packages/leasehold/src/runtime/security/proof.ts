@@ -2,18 +2,18 @@ import type { AuthFault } from "./auth-fault.js";
 import { roles } from "./roles.js";
 import type { Role } from "./roles.js";
 
-/** The proven identity of a peer, before its first frame is read. */
+/** The proven facts about a peer, before its first frame is read. */
 export interface Proof {
-  /** The roles that it may have. */
+  /** The roles that the peer may have. */
   readonly roles: readonly Role[];
-  /** The cluster that it may take part in; `undefined` when its credentials do not name one. */
+  /** The cluster that the peer may join; `undefined` if its credentials don't name one. */
   readonly cluster?: string;
-  /** The member that it may be; `undefined` when its credentials do not name one. */
+  /** The member that the peer may be; `undefined` if its credentials don't name one. */
   readonly memberId?: string;
-  /** Its credentials, for messages: `the certificate of …`. */
+  /** The peer's credentials, for messages: `the certificate of …`. */
   readonly by: string;
   /**
-   * The owner of the credentials, if they belong to one participant: its resources are accounted together.
+   * The owner of the credentials, if they belong to one participant: resources are accounted for each owner.
    */
   readonly account?: string;
 }
@@ -21,7 +21,7 @@ export interface Proof {
 /** Plain TCP proves nothing: every peer that reaches the port is trusted. */
 export const nothingAsked: Proof = { roles, by: "plain TCP" };
 
-/** A participant's claim about itself, as far as it is known. */
+/** A participant's claim about itself, as far as known. */
 export interface Claim {
   readonly role?: Role | undefined;
   readonly cluster?: string | undefined;

@@ -1,9 +1,9 @@
-/** The roles of participants, from the most privileged. Each includes those after it. */
+/** The roles of participants, the most privileged first. Each includes those after it. */
 export const roles = ["member", "client", "observer"] as const;
 
 /**
- * A member is an acceptor (and usually a proposer) or keeps files; a client is a proposer only; an observer
- * queries and holds nothing.
+ * A member is an acceptor (and usually a proposer) or keeps files; a client is only a proposer; an observer
+ * makes queries and holds no leases.
  */
 export type Role = (typeof roles)[number];
 

@@ -6,7 +6,7 @@ import { realWorld } from "../world.js";
 import { certificateEnds } from "./certificate-ends.js";
 import { FileWatch, watchMs } from "./file-watch.js";
 
-/** Each is PEM text, or the path of a PEM file. */
+/** Each is a PEM text or the path of a PEM file. */
 export interface ServedPems {
   /** The certificate with its chain. */
   readonly cert: string;
@@ -15,17 +15,17 @@ export interface ServedPems {
   readonly ca?: string | undefined;
 }
 
-/** A certificate that a server for clients proves its name with. */
+/** The certificate with which a server proves its name to clients. */
 export interface ServedCertificate {
-  /** The texts that were read first. */
+  /** The texts as first read. */
   readonly pems: ServedPems;
-  /** Called with the texts when the files have changed and fit together. */
+  /** Called with the new texts when the files have changed and match each other. */
   changed: (pems: ServedPems) => void;
   close(): void;
 }
 
 /**
- * Reads the certificate, and watches its files.
+ * Reads the certificate and watches its files.
  *
  * @param logger receives why changed files are not used
  * @throws LeaseholdError `INVALID_CONFIG`.

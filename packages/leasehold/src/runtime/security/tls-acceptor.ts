@@ -8,16 +8,16 @@ import type { Credentials } from "./credentials.js";
 import type { Proof } from "./proof.js";
 
 /**
- * The first byte of every TLS connection. No plain frame begins with it: that frame would exceed the maximum
- * length.
+ * The first byte of every TLS connection. No plain frame begins with it, because its length would exceed the
+ * maximum.
  */
 const tlsHandshake = 0x16;
 
 /** The outcome of an accepted connection's TLS handshake. Exactly one of the two is called, once. */
 export interface TlsOutcome {
-  /** The TLS handshake is done, or there will be none; a fault says why the peer is not authenticated. */
+  /** The TLS handshake is complete, or there will be none. A fault says why the peer is not authenticated. */
   passed(socket: Socket, proof: Proof | AuthFault): void;
-  /** There is no TLS connection. Without a reason the connection ended by itself, which is no fault. */
+  /** There is no TLS connection. Without a reason, the peer closed the connection, which is not a fault. */
   failed(reason: AuthFault | "timeout" | undefined): void;
 }
 
@@ -34,10 +34,10 @@ export class TlsAcceptor {
   readonly #credentials: Credentials;
   readonly #timers: Timers;
   readonly #timeoutMs: number;
-  /** It never listens: connections are passed to it. */
+  /** This server never listens: connections are passed to it. */
   readonly #server: Server;
   #version: number;
-  /** By remote address and port, which are unique among connections to one local address. */
+  /** Keyed by remote address and port, which are unique among connections to one local address. */
   readonly #pending = new Map<string, PendingHandshake>();
 
   constructor(credentials: Credentials, timers: Timers, timeoutMs: number) {
@@ -74,9 +74,7 @@ export class TlsAcceptor {
     });
   }
 
-  /**
-   * A peer without TLS gets the refusal in plain frames, because it could not read it in a TLS connection.
-   */
+  /** A peer without TLS gets the refusal in plain frames, because it could not read TLS. */
   #refusePlain(key: string, pending: PendingHandshake): void {
     this.#finish(key, pending);
     pending.outcome.passed(pending.socket, {
@@ -107,7 +105,7 @@ export class TlsAcceptor {
     const fault = handshakeFault(error, "accepting");
     if (pending === undefined || fault === undefined) return;
     pending.reason ??= this.#explained(fault, this.#credentials.claimOf(socket));
-    // A peer that stays connected would keep a file descriptor, and there is nothing more to send to it.
+    // A peer that stayed connected would occupy a file descriptor, and there is nothing more to send to it.
     pending.socket.destroy();
   };
 
@@ -116,18 +114,18 @@ export class TlsAcceptor {
       return { cause: fault.cause, text: `${fault.text} (it calls itself ${JSON.stringify(claim)})` };
     }
     if (fault.cause !== "key") return fault;
-    // Certificates are in use, so the same TLS error cannot mean a different cluster key.
+    // With certificates in use, this TLS error cannot mean a different cluster key.
     return {
       cause: "tls",
       text: "its bytes were changed in transit, or replayed from another connection",
     };
   }
 
-  /** False when it had finished before. */
+  /** Returns false if the handshake had already finished. */
   #finish(key: string, pending: PendingHandshake): boolean {
     if (pending.finished) return false;
     pending.finished = true;
-    // A new connection from the same address and port may have begun before this one's end was reported.
+    // A new connection from the same address and port may have begun before the end of this one was reported.
     if (this.#pending.get(key) === pending) this.#pending.delete(key);
     pending.timer.cancel();
     return true;
