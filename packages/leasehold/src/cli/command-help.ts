@@ -2,14 +2,14 @@ import { InvalidArgumentError, Option } from "./common/commander.js";
 import { limitMax } from "../lease/slots.js";
 import { settingOption } from "./settings/setting-option.js";
 
-/** Takes the exit code of the command that ran. */
+/** Receives the exit code of the command that ran. */
 export type Finish = (code: number) => void;
 
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`;
 }
 
-/** The options of commands that take a lease. */
+/** The options of commands that acquire a lease. */
 export const ttlOption = () => settingOption("ttl");
 export const waitOption = () => settingOption("wait");
 export const limitOption = () =>
@@ -38,7 +38,7 @@ export const fairOption = () =>
     "--fair",
     "wait in order: first come, first served among those who say so; not on stores",
   ).conflicts("try");
-/** For commands that last. */
+/** For long-running commands. */
 export const metricsOption = () => settingOption("metricsAddress");
 
 export const logFormatOption = () => settingOption("logFormat");

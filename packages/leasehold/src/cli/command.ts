@@ -7,10 +7,10 @@ import { asksForJson } from "./common/shared-options.js";
 import { outputFault } from "./common/write.js";
 import { printError, printErrorsAsJson } from "./output/print.js";
 
-/** Runs one command and returns its exit code; errors have been printed by then. */
+/** Runs one command and returns its exit code, after printing any error. */
 export async function main(words: readonly string[]): Promise<number> {
   let code = exitCode("ok");
-  // Before the words are parsed, as their errors are JSON, too.
+  // Set before the words are parsed, as errors in them are also printed as JSON.
   if (asksForJson(words)) printErrorsAsJson();
   try {
     const program = await buildProgram(
@@ -24,12 +24,12 @@ export async function main(words: readonly string[]): Promise<number> {
       return exitCode("usage");
     }
     const unreadable = firstUnreadableWord(words);
-    // Invalid UTF-8 is decoded to U+FFFD, so that two names could become equal.
+    // Node decodes invalid UTF-8 to U+FFFD, so two different names could become equal.
     if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
     await program.parseAsync([...words], { from: "user" });
     return checkedOutput(code);
   } catch (error) {
-    // commander ends requested help with the exit code that `main.ts` has set for the process.
+    // After requested help, commander exits with the exit code that `main.ts` has set for the process.
     const isHelp = error instanceof CommanderError && error.code === "commander.help";
     if (isHelp && words.find((word) => !word.startsWith("-")) === "help")
       return checkedOutput(exitCode("ok"));

@@ -4,7 +4,7 @@ import { usageError } from "./common/failure.js";
 import { usefulOptions } from "./common/shared-options.js";
 import { printLines } from "./output/print.js";
 
-/** Timeout of the query for names, as the user waits at a prompt. */
+/** Timeout of the query for names, short because the user waits at a prompt. */
 const NAMES_TIMEOUT = "500ms";
 
 /** Commands whose first word is a resource, or a prefix of one. */
@@ -47,7 +47,7 @@ function commandsOf(program: Command): Completed[] {
     }));
 }
 
-/** Bash and zsh share the words; zsh reads the bash script through its own adapter. */
+/** Bash and zsh share the script, which zsh reads through its own adapter. */
 function bash(program: Command): string[] {
   const commands = commandsOf(program);
   return [

@@ -8,7 +8,7 @@ import { variableOf } from "./settings/table.js";
 /** As wide as commander's own lines. */
 const WIDTH_MAX = 78;
 
-/** Topics of `leasehold help` beside commands. */
+/** Topics of `leasehold help` other than commands. */
 const topics = ["options", "exit-codes"];
 
 const isTopic = (command: Command): boolean => topics.includes(command.name());
@@ -52,7 +52,7 @@ function wrapped(words: readonly string[]): string {
   return lines.join(",\n");
 }
 
-/** `leasehold help options` and `leasehold help exit-codes`: commands that print their help, in no list. */
+/** `leasehold help options` and `leasehold help exit-codes`: hidden commands that print their help. */
 export function addTopics(program: Command): void {
   const options = program
     .command("options", { hidden: true })

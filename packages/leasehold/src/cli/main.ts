@@ -3,10 +3,10 @@ import { holdSignals } from "./common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();
-// An early exit with nothing left to wait for is no success.
+// An early exit because nothing is left to wait for is not a success.
 process.exitCode = 1;
 
-/** Not awaited at the top: the file into which the command is bundled is a CommonJS module. */
+/** Not a top-level await, because the command is bundled into a CommonJS module. */
 async function start(): Promise<void> {
   const { shortageExitCode, shortageOf } = await import("./common/shortage.js");
   try {
@@ -29,7 +29,7 @@ async function start(): Promise<void> {
       process.exit(code);
     }
   } catch (error) {
-    // Loading a module takes a descriptor.
+    // Loading a module needs a descriptor.
     const shortage = shortageOf(error);
     if (shortage === undefined) throw error;
     process.stderr.write(`leasehold: ${shortage}\n`, () => process.exit(shortageExitCode));

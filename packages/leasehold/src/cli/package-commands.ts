@@ -79,7 +79,7 @@ export async function addPackageCommands(
   }
 }
 
-/** Loads the module, or returns why it is missing. */
+/** Loads the module, or returns the reason why it is missing. */
 async function loaded(name: string, from: string): Promise<CommandModule | LeaseholdError> {
   const path: string = `${from}/command`;
   try {

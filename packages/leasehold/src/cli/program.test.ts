@@ -230,7 +230,7 @@ describe("the documentation", () => {
   const read = (page: string) =>
     readFileSync(new URL(`../../../../docs/${page}.md`, import.meta.url), "utf8");
   const text = ["cli", "cli-run", "cli-cluster", "cli-core"].map(read).join("\n");
-  /** The table of settings is made of the options themselves. */
+  /** The table of settings is generated from the options themselves. */
   const settings = read("configuration");
 
   test("shows the table of exit codes", () => {
@@ -246,7 +246,7 @@ describe("the documentation", () => {
 
   test("names every command, and below it every option of it", async () => {
     const program = await buildProgram(() => undefined);
-    // Flags that have no effect are in a list of their own (`docs/cli-core.md`).
+    // Flags without an effect are in a separate list (`docs/cli-core.md`).
     const missingIn = (part: string, { options }: Pick<Command, "options">) => {
       const places = part.includes("(configuration.md)") ? `${part}${settings}` : part;
       return options

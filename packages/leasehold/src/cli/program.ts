@@ -16,7 +16,7 @@ import { packageVersion } from "../runtime/package-version.js";
 
 const COUNT_MAX = 64;
 const PORT_MAX = 65_535;
-/** The limit of members, each of which is a process on this machine. */
+/** The maximum number of members, each of which is a process on this machine. */
 const MEMBERS_MAX = 31;
 
 /** The commands that clean up before a signal ends them. */
@@ -39,7 +39,7 @@ const parseCount = wholeNumber(1, COUNT_MAX);
 const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
 
-/** The step between the parsing of a command and its action. */
+/** The step between parsing a command and running its action. */
 type Prepare = (program: Command, action: Command) => Promise<void> | void;
 
 async function prepareToRun(program: Command, action: Command): Promise<void> {
@@ -70,7 +70,7 @@ export async function buildProgram(
     .helpOption("-h, --help", "print help")
     .showHelpAfterError(false)
     .exitOverride()
-    // Errors of commander are thrown as well, and printed in our own form.
+    // Makes commander throw its errors, so that they are printed in our form.
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => void printLine(text.trimEnd()) });
   addSharedOptions(program);
   listSharedOptionsOnce(program);
@@ -113,7 +113,7 @@ export async function buildProgram(
   return program;
 }
 
-/** In the order of the help. */
+/** In the order in which the help lists them. */
 const sharedSettings = ["endpoints", "cluster", "output", "timeout"] as const;
 const securitySettings = ["tls.ca", "tls.cert", "tls.key", "keyFile", "role"] as const;
 
@@ -235,7 +235,7 @@ function addConfig(program: Command, finish: Finish, words: readonly string[]): 
         "leasehold config schema > leasehold.schema.json",
       ),
     );
-  /** The program of another command's line, which goes as far as its action. */
+  /** The program for another command's line, which is processed up to the action. */
   const build = (line: readonly string[], stop: (action: Command) => never) =>
     buildProgram(finish, line, (_program, action) => stop(action));
   const about = (name: "check" | "show", what: string, argument: string) =>
@@ -324,7 +324,7 @@ function addSize(program: Command, finish: Finish): void {
     });
 }
 
-/** `undefined` for help and version output, which are no faults. */
+/** `undefined` for help and version output, which are not faults. */
 export function usageFault(error: CommanderError): CommandFailure | undefined {
   if (error.exitCode === 0) return undefined;
   // A group of commands, such as `member`, without one of them.

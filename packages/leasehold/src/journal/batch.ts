@@ -79,9 +79,9 @@ export function batchAt(
 }
 
 /**
- * Whether a power failure during the write of that batch may have left the bytes from `offset` on: any mix of
- * written sectors and sectors that are still zeros. At least one sector of the batch is missing then, and
- * nothing follows it: a write begins only when the preceding one is on disk.
+ * Whether a power failure during the write of that batch may have left the bytes from `offset` on, where each
+ * sector is either as written or still zeros. At least one sector of the batch is missing then, and nothing
+ * follows it: a write begins only when the preceding one is on disk.
  */
 export function isTorn(bytes: Buffer, offset: number, number: number): boolean {
   const used = usedBytes(bytes);

@@ -11,7 +11,7 @@ import { toJson } from "../output/json.js";
 import { redacted, redactedValue } from "../output/redact.js";
 import { createFile, secretMode } from "./cert/files.js";
 
-/** The last part of a file, and the most of an answer. */
+/** The maximum size of a file's tail, and of a response. */
 const textBytesMax = 1024 * 1024;
 const fetchMsMax = 5_000;
 
@@ -20,11 +20,11 @@ export interface BundleOptions {
   readonly bundle?: string;
   /** Logs and configuration files. */
   readonly include?: readonly string[];
-  /** Servers of metrics and health, `host:port`. */
+  /** Servers with metrics and health checks, `host:port`. */
   readonly metrics?: readonly string[];
 }
 
-/** Writes one file of compressed JSON for a report of a fault, without secrets. */
+/** Writes a file of compressed JSON for a bug report, without secrets. */
 export async function writeBundle(
   file: string,
   options: BundleOptions & SharedOptions,
@@ -45,7 +45,7 @@ export async function writeBundle(
   };
   const text = toJson(redactedValue(plain(document), secretsOf(options)), 1);
   const bytes = await promisify(gzip)(text);
-  // A pipe or a device stays what it is.
+  // A pipe or a device must not be replaced by a file.
   const isOther = await stat(file).then(
     (found) => !found.isFile(),
     () => false,
@@ -54,7 +54,7 @@ export async function writeBundle(
   else await createFile(file, bytes, secretMode, () => rm(file, { force: true }));
 }
 
-/** As JSON has it: with nothing that has a form of its own there. */
+/** The document as plain JSON, without values that have their own JSON form. */
 const plain = (value: unknown): unknown => JSON.parse(toJson(value));
 
 function machine(): object {
@@ -82,7 +82,7 @@ async function clocks(): Promise<object> {
 }
 
 const ours = /^(?:LEASEHOLD|ETCD|NODE)_/;
-/** Their values are secret, whatever their form. */
+/** Variables whose values are secret, whatever they look like. */
 const secretVariable = /KEY(?!_FILE)|PASS|_AUTH$|SECRET|TOKEN|CREDENTIAL|_USER$/;
 
 function environment(): object {
@@ -92,10 +92,10 @@ function environment(): object {
   );
 }
 
-/** Names of files are no secrets. */
+/** Names of files are not secret. */
 const isPath = (name: string): boolean => /_FILE$|TLS_KEY$/.test(name);
 
-/** Texts that must be in no part of the bundle, whatever their form. */
+/** Texts that must not occur anywhere in the bundle. */
 function secretsOf({ keyFile, tlsKey }: SharedOptions): string[] {
   const values = Object.entries(process.env).flatMap(([name, value = ""]) =>
     secretVariable.test(name) && !isPath(name) ? [value, ...value.split(":").slice(1)] : [],
@@ -103,7 +103,7 @@ function secretsOf({ keyFile, tlsKey }: SharedOptions): string[] {
   return [...[keyFile, tlsKey].flatMap(wordsOf), ...values].filter((text) => text.length > 3);
 }
 
-/** The long words of a file of keys: its digits, or lines of base64. */
+/** The long words of a key file: hexadecimal digits, or lines of base64. */
 function wordsOf(file: string | undefined): string[] {
   if (file === undefined) return [];
   try {
@@ -115,7 +115,7 @@ function wordsOf(file: string | undefined): string[] {
   }
 }
 
-/** The metrics and the health of a server, or why there are none. */
+/** The metrics and health of a server, or the reason why they are missing. */
 async function askServer(address: string): Promise<object> {
   const base = /^https?:/.test(address) ? address : `http://${address}`;
   const ask = async (path: string): Promise<string> => {
@@ -138,7 +138,7 @@ async function endOf(path: string): Promise<object> {
       const bytes = Buffer.alloc(Math.min(size, textBytesMax));
       const { bytesRead } = await file.read(bytes, 0, bytes.length, size - bytes.length);
       const end = bytes.toString("utf8", 0, bytesRead);
-      // The name of a secret may be in the part of a line that was cut off.
+      // The part of the line that was cut off may have contained the name that marks a secret.
       return { path, size, end: size > bytes.length ? end.slice(end.indexOf("\n") + 1) : end };
     } finally {
       await file.close();

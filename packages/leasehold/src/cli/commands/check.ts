@@ -17,10 +17,7 @@ const exits: Record<HistoryReport["verdict"], ExitName> = {
 };
 const styles: Record<HistoryReport["verdict"], Style> = { clean: "green", violated: "red", void: "yellow" };
 
-/**
- * `leasehold check`: reads the journals of a run, one after the other and line by line, and judges them
- * together.
- */
+/** `leasehold check`: reads a run's journals one after the other, line by line, and judges them together. */
 export async function check(paths: readonly string[], options: SharedOptions): Promise<number> {
   const { output } = settingsOf(options);
   const judge = new HistoryJudge();

@@ -21,14 +21,17 @@ import { readSettings, type SettingsFile } from "../settings/settings-file.js";
 import { shownTexts } from "../settings/shown.js";
 import { settingKeys, settingOf, variableOf } from "../settings/table.js";
 
-/** Builds the program for a line; `stop` is called instead of the command's action. */
+/** Builds the program for a command line; `stop` is called instead of the command's action. */
 type Build = (line: readonly string[], stop: (action: Command) => never) => Promise<Command>;
 
 interface Options extends SharedOptions {
   readonly config?: string;
 }
 
-/** `leasehold config check [FILE | COMMAND …]`: 0 without faults, warnings allowed; else 2. */
+/**
+ * `leasehold config check [FILE | COMMAND …]`: exit code 0 if there are no faults (warnings are allowed),
+ * otherwise 2.
+ */
 export async function check(words: readonly string[], options: Options, build: Build): Promise<number> {
   const faults = await findFaults(words, options, build);
   const isWrong = faults.some((fault) => !isWarning(fault));
@@ -45,7 +48,7 @@ export async function check(words: readonly string[], options: Options, build: B
   return exitCode(isWrong ? "usage" : "ok");
 }
 
-/** The faults and warnings of a file, or of a command's line. */
+/** The faults and warnings of a file or a command line. */
 export async function findFaults(
   words: readonly string[],
   options: Options,
@@ -64,7 +67,7 @@ export async function findFaults(
 export async function show(words: readonly string[], options: Options, build: Build): Promise<number> {
   const action = await actionOf(lineAfter("show", words), build);
   const { given, file, faults } = await settingsFor(action);
-  // Refused settings are not shown: they would not be used.
+  // Refused settings are not shown, as they would not be used.
   const [wrong, ...others] = [...(file?.faults ?? []), ...faults];
   if (wrong !== undefined) throw failureOf([wrong, ...others]);
   const rows = settingsOfCommand(action)
@@ -96,7 +99,7 @@ export function schema(): number {
   return exitCode("ok");
 }
 
-/** The line of the other command: this one's without `config check`. */
+/** The line of the other command: this command's line without `config check`. */
 function lineAfter(verb: string, words: readonly string[]): readonly string[] {
   const at = words.findIndex((word, index) => word === "config" && words[index + 1] === verb);
   return [...words.slice(0, at), ...words.slice(at + 2)];
@@ -111,7 +114,7 @@ class Parsed extends Error {
   }
 }
 
-/** The command of a line, with its options parsed. Arguments may be missing, as it does not run. */
+/** A line's command with its options parsed. Arguments may be missing, because the command does not run. */
 async function actionOf(line: readonly string[], build: Build): Promise<Command> {
   const program = await build(line, (action) => {
     throw new Parsed(action);
@@ -158,7 +161,7 @@ function fileFaults({ entries, faults }: SettingsFile): readonly ConfigFault[] {
   return [...faults, ...found];
 }
 
-/** The faults that the command would find when it starts. */
+/** The faults that the command would find at its start. */
 async function startFaults(action: Command): Promise<ConfigFault[]> {
   try {
     const options = action.optsWithGlobals<Record<string, unknown>>();
@@ -171,7 +174,7 @@ async function startFaults(action: Command): Promise<ConfigFault[]> {
   }
 }
 
-/** A file that is not there, or that shows a secret to everybody. */
+/** Faults of a file that is missing, or whose secret everybody can read. */
 function fileFault({ key, texts, where }: Pick<Given, "key" | "texts" | "where">): ConfigFault[] {
   const { kind, holdsSecret } = settingOf(key);
   if (kind.type !== "file") return [];
@@ -201,7 +204,7 @@ function unusedFaults(action: Command, file: SettingsFile | undefined): ConfigFa
   );
 }
 
-/** Variables that look like a setting's: others may be another program's. */
+/** Variables that look like settings; others may belong to another program. */
 function variableFaults(): ConfigFault[] {
   const known = [configVariable, ...settingKeys.map(variableOf)];
   return Object.keys(process.env).flatMap((name) => {

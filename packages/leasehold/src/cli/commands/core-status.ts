@@ -21,11 +21,11 @@ const COLUMNS: readonly Column[] = [
   { title: "ROUND TRIP", align: "right" },
 ];
 
-/** Columns that narrow terminals omit; `-o json` has everything. */
+/** Columns that are omitted on narrow terminals; `-o json` has everything. */
 const spared: ReadonlySet<string> = new Set(["VERSION", "DATA", "SYNC p50", "p99"]);
 const widthOfAll = 110;
 
-/** Timeout of one server, ms; it must not delay the others' answers. */
+/** Timeout for each server, ms: a slow one must not delay the answers of the others. */
 const askMsMax = 2_000;
 
 const megabyte = 1_000_000;
@@ -42,7 +42,7 @@ export function askServers(settings: Settings): Promise<CoreReport> {
   return coreReport(settings.endpoints, options, realWorld());
 }
 
-/** Whether a majority of the servers that vote follows one of them, in one term. */
+/** Whether a majority of the voting servers follows one leader in the same term. */
 export function hasLeader({ servers, size }: CoreReport): boolean {
   const answers = voters(servers);
   const followersOf = (id: string, term: bigint) =>
@@ -115,7 +115,7 @@ function syncCells(syncs: SyncTimes | undefined): Cell[] {
   return [{ text: `${syncs.p50Ms.toFixed(1)} ms` }, { text: `${syncs.p99Ms.toFixed(1)} ms` }];
 }
 
-/** For our servers, the size that counts against the quota; for an etcd, the size on disk. */
+/** For Leasehold's core, the size that counts towards the quota; for etcd, the size on disk. */
 function dataOf({ dataBytes, own }: AnsweringServer): string {
   if (own === undefined) return `${(Number(dataBytes) / megabyte).toFixed(1)} MB`;
   return `${(Number(own.stateBytes) / megabyte).toFixed(1)} of ${Math.round(Number(own.quotaBytes) / megabyte)} MB`;

@@ -21,7 +21,7 @@ export async function doctorCore(settings: Settings, durationMs: number): Promis
   printProgress("asking the servers …");
   const before = await askServers(settings);
   const { measured, refusal } = hasLeader(before) ? await tryLeases(settings, durationMs) : nothing;
-  // Clocks are compared in any case.
+  // Clocks are compared even then.
   if (measured === undefined) await sleep(durationMs);
   const report = await askServers(settings);
   printProgress("");

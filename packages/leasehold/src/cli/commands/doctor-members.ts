@@ -4,15 +4,15 @@ import { shortTime } from "../output/present.js";
 import type { Examination, Finding } from "./findings.js";
 import { greatest } from "../../common/lists.js";
 
-/** The share of the bound at which clocks cause a warning. */
+/** The fraction of the bound at which a clock difference causes a warning. */
 const skewPart = 0.5;
 
 /** Round trips that a lease should outlast, so that a renewal can fail now and then. */
 const tripsPerLease = 100;
 
 /**
- * A lease that outlasts fewer is unreliable. Between the two limits the members may merely be busy: the
- * smallest of the recent round trips counts, but where every message waits, that one waits, too.
+ * A lease that outlasts fewer round trips is unreliable. Between the two limits the members may merely be
+ * busy: the shortest recent round trip counts, but if every message waits, so did that one.
  */
 const tripsPerLeaseMin = 10;
 
@@ -44,7 +44,7 @@ function tripsFinding(peers: readonly PeerStatus[], ttlMaxMs: number): Finding {
   return { ok: false, isHint: true, text };
 }
 
-/** The certain part of the skew: an apparent skew may be a delayed message. */
+/** The certain part of the skew; the rest may be due to a delayed message. */
 function clocksFinding(peers: readonly PeerStatus[], maxClockSkewMs: number): Finding {
   const boundMs = skewPart * maxClockSkewMs;
   const bound = `and maxClockSkew is ${shortTime(maxClockSkewMs)}`;

@@ -22,9 +22,9 @@ const COLUMNS: readonly Column[] = [
   { title: "SAMPLES", align: "right" },
 ];
 
-/** Observations of this machine. */
+/** Observations about this machine. */
 export interface Surroundings {
-  /** The reason to distrust its clocks. */
+  /** The reason to distrust the machine's clocks. */
   readonly tooFast?: string | undefined;
   /** Directories on one disk, which fail together. */
   readonly oneDisk?: readonly (readonly string[])[];
@@ -108,7 +108,7 @@ function storeLines(group: readonly StoreReport[], paint: Paint, widthMax: numbe
     const mark = ok ? paint("green", "✓") : paint("red", "✗");
     lines.push(`  ${mark} ${cut(printable(`${tried}: ${[...seen].join(" / ")}`), widthMax - 4)}`);
   });
-  // Unsuitable stores have been reported.
+  // Unsuitable stores have already been reported.
   const isSaid = findings.some(({ ok }) => !ok);
   if (error !== undefined && !isSaid) lines.push(`  ${paint("red", "✗")} ${printable(error.message)}`);
   for (const limits of new Set(group.map(limitsOf)))
@@ -169,7 +169,7 @@ function proposalLines(proposal: Proposal, endpoints: readonly string[], paint: 
   return [
     `proposed: ${paint("bold", `maxStoreLatency=${delay}`)} (δ), ${paint("bold", `ttlMax=${ttl}`)} (Δ)`,
     ...reasons.map((reason) => `  ${reason}`),
-    // Never cut: users copy this line.
+    // Never truncated: users copy this line.
     `  --endpoints '${proposedEndpoints(proposal, endpoints).join(",")}'`,
   ];
 }

@@ -35,7 +35,10 @@ export interface DoctorOptions extends SharedOptions, BundleOptions {
 /** The pause between progress messages, ms. */
 const progressEveryMs = 100;
 
-/** `leasehold doctor`: 78 when something is not suitable for leases, 69 when something cannot be reached. */
+/**
+ * `leasehold doctor`: exit code 78 if something is not suitable for leases, 69 if something cannot be
+ * reached.
+ */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { bundle, include, metrics } = options;
   if (bundle === undefined && (include ?? metrics) !== undefined)
@@ -47,7 +50,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   try {
     examined = await examine(settings, durationMs);
   } catch (error) {
-    // A fault that ends the examination may be what the report is about.
+    // A fault that ends the examination may be the very subject of the report.
     if (bundle !== undefined) await writeBundle(bundle, options, { error: String(error) });
     throw error;
   }

@@ -11,10 +11,10 @@ import { type OutputFormat, type Settings, settingsOf, ttlOf, dataOf } from "../
 import { type HoldOptions, announce, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 
-/** Not an exit code of a command: the lease was lost. */
+/** No exit code of a command: the lease was lost. */
 const LOST = -1;
 
-/** `leasehold elect NAME [-- COMMAND]`: runs until it is interrupted, or the command ends by itself. */
+/** `leasehold elect NAME [-- COMMAND]`: runs until it is interrupted or the command ends by itself. */
 export async function elect(
   resource: string,
   words: readonly string[],
@@ -34,7 +34,7 @@ interface Term {
   readonly data?: JsonValue;
 }
 
-/** Runs the command anew in each term, guarded like `run`. */
+/** Runs the command again in each term, guarded as by `run`. */
 async function electToRun(
   settings: Settings,
   resource: string,

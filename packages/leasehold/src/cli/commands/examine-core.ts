@@ -6,25 +6,25 @@ import { shortTime } from "../output/present.js";
 import { alarmsOf, answering, hasLeader, nameOf, voters } from "./core-status.js";
 import type { Examination, Finding } from "./findings.js";
 
-/** Unapplied committed entries from which a server lags. */
+/** A server lags if it has at least this many committed entries that are not applied. */
 const lagMax = 5_000n;
 
 /** Renewals that a lease should outlast, so that some can fail. */
 const renewalsPerLease = 100;
 
-/** The share of the bound at which clocks cause a warning. */
+/** The fraction of the bound at which a clock difference causes a warning. */
 const ratePart = 0.5;
 
 /** etcd's advice for the 99th percentile, ms: slower syncs delay every write. */
 const syncMsAdvised = 10;
-/** The share of an election timeout at which slow writes endanger leadership. */
+/** The fraction of the election timeout at which slow writes endanger leadership. */
 const syncPart = 0.25;
 
-/** The share of the quota that causes a warning. */
+/** The fraction of the quota that causes a warning. */
 const quotaPart = 0.8;
 
 const dayMs = 86_400_000;
-/** Days before expiry that cause a warning, as renewal takes time. */
+/** A certificate causes a warning this many days before its expiry, as renewal takes time. */
 const expiresSoonDays = 30;
 const expiresNowDays = 7;
 
@@ -34,15 +34,15 @@ export interface CoreMeasurement {
   readonly renew: Latencies;
 }
 
-/** Observations beside the servers' answers. */
+/** Observations in addition to the servers' answers. */
 export interface CoreSeen {
-  /** Absent if no lease could be acquired: because there is no leader, or for this reason. */
+  /** Absent if no lease could be acquired, for this reason or because there is no leader. */
   readonly measured?: CoreMeasurement | undefined;
   readonly refusal?: string | undefined;
   readonly rates: readonly ClockRate[];
   readonly ttlMaxMs: number;
   readonly clockRateError: number;
-  /** Our own certificates. */
+  /** This command's own certificates. */
   readonly certificates: readonly CertificateReport[];
   /** System time, ms since 1970. */
   readonly nowMs: number;
@@ -173,7 +173,7 @@ function versions({ servers }: CoreReport): Finding[] {
   return found.size < 2 ? [] : [hint(`the servers are of ${found.size} versions: ${[...found].join(", ")}`)];
 }
 
-/** Different timeouts are safe, but the duration of an election then depends on the servers that are left. */
+/** Different timeouts are safe, but the duration of an election then depends on which servers are up. */
 function electionTimeouts({ servers }: CoreReport): Finding[] {
   const found = new Set(answering(servers).flatMap(({ own }) => (own === undefined ? [] : [own.electionMs])));
   if (found.size < 2) return [];
@@ -202,7 +202,7 @@ function syncs({ servers }: CoreReport): Finding[] {
   return [fine(`the servers' disks take at most ${precise(most)} for 99 % of the writes to the log`)];
 }
 
-/** The holder and the leader each count the lease by their own steady clock. */
+/** The holder and the leader each time the lease by their own steady clock. */
 function rates({ servers }: CoreReport, { clockRateError, rates: all }: CoreSeen): Finding[] {
   if (all.length === 0) return [];
   const allowed = ratePart * clockRateError;

@@ -7,7 +7,7 @@ import type { Presentation } from "../output/present.js";
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
-  /** A hint, and not a fault. */
+  /** A hint, not a fault. */
   readonly isHint?: true;
 }
 
@@ -16,13 +16,13 @@ export interface Examination {
   readonly findings: readonly Finding[];
 }
 
-/** The outcome of a ground's examination. */
+/** The result of examining a ground. */
 export interface Examined {
   readonly presentation: Presentation;
   readonly verdict: Examination["verdict"] | "usage";
 }
 
-/** The servers or stores, under their name in the document, with the findings below. */
+/** The servers or stores, keyed by their name in the document, with their findings. */
 export function presentFindings(
   name: string,
   asked: Presentation,
@@ -51,7 +51,7 @@ export async function syncHints(): Promise<Finding[]> {
   return [{ ok: false, isHint: true, text }];
 }
 
-/** Findings about a time service that may change clocks too fast; otherwise none. */
+/** Findings about a time service that may correct clocks too fast; otherwise none. */
 export async function clockFindings(clockRateError: number): Promise<Finding[]> {
   const text = whyTooFast(await clockSlew(), clockRateError);
   return text === undefined ? [] : [{ ok: false, text }];

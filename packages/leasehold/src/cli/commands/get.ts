@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
 /** Waiters leave no trace in a store, and a store's name is its address. */
 const STORE_COLUMNS: readonly Column[] = [{ title: "STORE" }, ...COLUMNS.slice(2, 4)];
 
-/** `leasehold get NAME`. The exit code reports that the cluster answered, whatever it answered. */
+/** `leasehold get NAME`. The exit code says that the cluster answered, not what. */
 export async function get(resource: string, options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   const [explanation, slots] = await withLeases(settings, async (leases) =>
@@ -85,7 +85,7 @@ function factLines(explanation: Explanation, paint: Paint, widthMax: number): st
   return lines;
 }
 
-/** A line for another holder. */
+/** A line for one more holder. */
 function slotLine(
   { resource, holder = "-", token, remainingMs }: ResourceHint,
   paint: Paint,

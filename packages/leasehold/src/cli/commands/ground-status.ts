@@ -11,14 +11,14 @@ import { askStores } from "./store-status.js";
 
 export type { CoreReport, ServerReport } from "../../etcd/core-report.js";
 
-/** The state of what leases rest on. */
+/** The status of the members, stores or servers that leases rest on. */
 export type GroundStatus =
   | { readonly kind: "members"; readonly reports: readonly MemberReport[] }
   | { readonly kind: "stores"; readonly stores: readonly MemberView[] }
   | { readonly kind: "servers"; readonly report: CoreReport; readonly isAble: boolean }
   | { readonly kind: "memory" };
 
-/** Asks all members, stores or servers. @param leases are open on the same endpoints */
+/** Queries all members, stores or servers. @param leases open on the same endpoints */
 export async function groundStatus(settings: Settings, leases: Leases): Promise<GroundStatus> {
   const { endpoints } = settings;
   if (endpoints.some((endpoint) => endpoint.startsWith("memory:"))) return { kind: "memory" };

@@ -9,8 +9,8 @@ export interface HealthOptions extends SharedOptions {
 }
 
 /**
- * `leasehold health`: what a server says at its `--metrics-address`, for container engines, whose images have
- * no other client of HTTP. 69 unless it is alive, or with `--ready` ready.
+ * `leasehold health`: queries a server's health at its `--metrics-address`, for containers whose images have
+ * no other HTTP client. Exit code 69 unless the server is alive or, with `--ready`, ready.
  */
 export async function health(address: string, options: HealthOptions): Promise<number> {
   const { timeoutMs } = settingsOf(options);

@@ -29,7 +29,7 @@ export interface HoldOptions extends SharedOptions, FormOptions {
   readonly detach?: boolean;
 }
 
-/** The requested lease, in the library's options. */
+/** The requested lease, as options of the library. */
 interface Term {
   readonly wait: number;
   readonly signal: AbortSignal;
@@ -37,12 +37,12 @@ interface Term {
   readonly data?: JsonValue;
 }
 
-/** Timeout of the confirmation of a release. */
+/** Timeout for confirming a release. */
 const CONFIRM_TIMEOUT_MS = 2_000;
 
 /**
- * `leasehold hold NAME`, or `hold --attach HANDLE`: 0 when it was interrupted, or asked to release and did so
- * in time; 69 when the release could not be confirmed; 76 when the lease was lost.
+ * `leasehold hold NAME`, or `hold --attach HANDLE`: exit code 0 if it was interrupted, or was asked to
+ * release the lease and did so in time; 69 if the release could not be confirmed; 76 if the lease was lost.
  */
 export async function hold(name: string | undefined, options: HoldOptions): Promise<number> {
   const wanted = wantedOf(name, options.attach, options);
@@ -83,7 +83,7 @@ async function release(leases: Leases, lease: Lease, why: string): Promise<void>
   );
 }
 
-/** Why the release is unconfirmed; `undefined` when it is confirmed. */
+/** Why the release is unconfirmed; `undefined` if it is confirmed. */
 async function doubtOf(leases: Leases, { resource, token }: Lease): Promise<string | undefined> {
   try {
     const hint = await leases.holder(resource, { timeout: CONFIRM_TIMEOUT_MS });
@@ -95,7 +95,9 @@ async function doubtOf(leases: Leases, { resource, token }: Lease): Promise<stri
   }
 }
 
-/** `hold --detach`: 0 means that the handle was printed. An interrupt before that ends with 128 + n. */
+/**
+ * `hold --detach`: exit code 0 means that the handle was printed. After an earlier interrupt it is 128 + n.
+ */
 async function holdDetached(
   wanted: Wanted,
   settings: Settings,
@@ -131,7 +133,7 @@ export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<str
   return reason instanceof LeaseholdError ? reason.message : "interrupted";
 }
 
-/** One line for humans or one object for programs. */
+/** Prints a line for humans or an object for programs. */
 export function announce(output: OutputFormat, object: object, line: string): void {
   printLine(output === "table" ? printable(line) : toJson(object));
 }

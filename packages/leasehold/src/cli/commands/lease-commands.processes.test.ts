@@ -9,9 +9,9 @@ import { freePorts } from "../../../../../test/free-ports.js";
 import { eventually, leasehold, mainPath, type Running } from "../../../../../test/support/built.js";
 import { type LocalCluster, startLocalCluster } from "../../../../../test/support/local-cluster.js";
 
-/** The commands about leases, as processes of their own, with members over real sockets. */
+/** The commands about leases, as separate processes, with members on real sockets. */
 
-/** All tests share it, and some list what is held: each test has names of its own. */
+/** All tests share this cluster and some list its leases, so each test has its own names. */
 let cluster: LocalCluster;
 const running: Running[] = [];
 
@@ -201,7 +201,7 @@ test("a broken lease is lost at its end, with the reason", async () => {
   await says(hold, "held, token");
   const broken = await start("break", "broken", "-o", "json").finished;
   expect(JSON.parse(broken.stdout)).toMatchObject({ resource: "broken", done: true });
-  // It obeys the request; otherwise it would lose the lease.
+  // The holder obeys the request; otherwise it would lose the lease.
   expect((await hold.finished).stdout).toContain("has broken the lease");
   const run = start("run", "broken", "--", "sleep", "30");
   const state = async () => {

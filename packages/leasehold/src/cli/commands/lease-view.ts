@@ -2,7 +2,9 @@ import type { HolderHint, JsonValue, MemberView, ResourceHint } from "../../leas
 import { shortTime } from "../output/present.js";
 import type { Cell } from "../output/table.js";
 
-/** A lease as `-o json` and `-o ndjson` write it. `remainingMs` is an upper bound at the time of asking. */
+/**
+ * A lease as `-o json` and `-o ndjson` write it. `remainingMs` is an upper bound at the time of the query.
+ */
 export interface LeaseView {
   readonly resource: string;
   readonly state: HolderHint["state"];
@@ -44,7 +46,7 @@ export function stateCell({ state, reason, readyInMs = 0 }: MemberView): Cell {
   return { text: state === "unreachable" ? `${state}: ${reason ?? "no answer"}` : state, style: "red" };
 }
 
-/** `yes` when a whole majority agreed; a hint stays a hint. */
+/** `yes` if a majority agreed; even then it is only a hint. */
 export function confirmedText(confirmed: boolean | undefined): string {
   return confirmed === true ? "confirmed" : "tentative";
 }

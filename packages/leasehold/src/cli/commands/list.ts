@@ -25,7 +25,7 @@ export interface ListCommandOptions extends SharedOptions {
 /** `leasehold ls [PREFIX]`. */
 export async function list(prefix: string, options: ListCommandOptions): Promise<number> {
   const settings = settingsOf(options);
-  // An incomplete list is better than none, if it is marked.
+  // An incomplete list is better than none, as long as it is marked.
   const found = await withLeases(settings, (leases) =>
     leases.list(prefix, { timeout: settings.timeoutMs, onIncomplete: printError }),
   );

@@ -33,7 +33,10 @@ const sameNames = [
   "insecure",
 ] as const satisfies readonly (keyof PeerFlags & keyof MemberOptions)[];
 
-/** Values are validated once, where they are used; missing ones are left out: defaults are the library's. */
+/**
+ * Values are validated once, where they are used. Missing values are left out, so the library's defaults
+ * apply.
+ */
 export function memberOptionsOf(flags: PeerFlags): MemberOptions {
   const { id, member } = flags;
   if (id === undefined)
@@ -49,7 +52,7 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
   };
 }
 
-/** Whether a member could start with these options: its settings, and its certificates or keys. */
+/** Checks that a member could start with these options: its settings, and its certificates or keys. */
 export async function checkMember(options: MemberOptions): Promise<void> {
   const { checkMemberOptions } = await import("../../flease/tcp/member.js");
   await checkMemberOptions(options);

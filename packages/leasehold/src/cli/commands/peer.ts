@@ -17,7 +17,7 @@ import { type ServiceManager, notifySystemd } from "../common/systemd.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
 import { type PeerFlags, checkMember, memberOptionsOf } from "./peer-config.js";
 
-/** Messages of a forked member to its parent. */
+/** Messages from a forked member to its parent. */
 export type PeerNews =
   | { readonly type: "listening"; readonly id: string; readonly address: string }
   | { readonly type: "ready"; readonly id: string };
@@ -27,12 +27,12 @@ const CLOSE_MS_MAX = 3_000;
 
 type PeerOptions = SharedOptions & PeerFlags;
 
-/** Whether `leasehold peer` could start with these options. */
+/** Checks that `leasehold peer` could start with these options. */
 export async function checkPeer(options: PeerOptions): Promise<void> {
   await checkMember(memberOptionsOf(options));
 }
 
-/** `leasehold peer`: one member, until a signal or the end of the parent that forked it. */
+/** `leasehold peer`: runs one member until a signal arrives or the parent that forked it ends. */
 export async function peer(options: PeerOptions): Promise<number> {
   const { output } = settingsOf(options);
   const { metricsAddress } = options;

@@ -7,17 +7,17 @@ import { type SharedOptions, settingsOf } from "../common/settings.js";
 
 type Verb = "release" | "break";
 
-/** `leasehold release NAME`: 69 when the holder could not be reached. */
+/** `leasehold release NAME`: exit code 69 if the holder could not be reached. */
 export function requestRelease(resource: string, options: SharedOptions): Promise<number> {
   return act("release", resource, options, (leases, timeout) => leases.requestRelease(resource, { timeout }));
 }
 
-/** `leasehold handover NAME TO`: 75 when TO is not waiting, 69 when the holder could not be reached. */
+/** `leasehold handover NAME TO`: exit code 75 if TO is not waiting, 69 if the holder could not be reached. */
 export function handOver(resource: string, to: string, options: SharedOptions): Promise<number> {
   return act("release", resource, options, (leases, timeout) => leases.handOver(resource, to, { timeout }));
 }
 
-/** `leasehold break NAME`: 69 when too few members accepted the request to refuse renewals. */
+/** `leasehold break NAME`: exit code 69 if too few members accepted the request to refuse renewals. */
 export function breakLease(resource: string, options: SharedOptions): Promise<number> {
   return act("break", resource, options, (leases, timeout) => leases.break(resource, { timeout }));
 }

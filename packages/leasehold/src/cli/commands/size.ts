@@ -12,15 +12,15 @@ export interface SizeOptions extends SharedOptions {
   readonly survive: string;
 }
 
-/** A lease is renewed when a third of it is over. */
+/** A lease is renewed after a third of its ttl. */
 const renewalsPerTtl = 3;
-/** The margins: a process has half of one processor's time, and half as much memory again as was measured. */
+/** The margins: a process may use half of one processor, and gets 1.5 times the measured memory. */
 const loadMax = 0.5;
 const memoryFactor = 1.5;
-/** The servers whose processor time was measured together. */
+/** The number of servers whose processor time was measured together. */
 const serversMeasured = 3;
 
-/** The needs of leases that are held all the time. A figure that was not measured is absent. */
+/** The needs of leases that are always held. A figure is absent if it was not measured. */
 interface Size {
   readonly clusters: number;
   readonly serversEach: number;
@@ -41,8 +41,8 @@ export function sizesOf(
   const serversEach = 2 * survive + 1;
   const sizeOf = (ground: "flease" | "core"): Size => {
     const { serverBytes, serverUs, processBytes, wireBytes, clientBytes, clientUs } = figures[ground];
-    // Each member of Flease takes part in each renewal. A core's end at its leader, which is taken to have
-    // all the work.
+    // Every Flease member takes part in every renewal. A core's renewals end at its leader, which is assumed
+    // to do all the work.
     const share = ground === "core" ? 1 : 1 / serversMeasured;
     const processors = (renewalsPerS * serverUs * share) / 1e6;
     const clusters = Math.max(1, Math.ceil(processors / loadMax));
@@ -53,7 +53,7 @@ export function sizesOf(
       memoryBytes: memoryFactor * (processBytes + (leases / clusters) * serverBytes),
       processors: processors / clusters,
       bytesPerS: (renewalsPerS / clusters) * wireBytes * share,
-      // Members of Flease keep leases in memory alone.
+      // Flease members keep leases only in memory.
       ...(ground === "flease" ? { diskBytes: 0 } : {}),
       clients,
       clientMemoryBytes: (memoryFactor * leases * clientBytes) / clients,

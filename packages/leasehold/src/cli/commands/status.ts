@@ -21,7 +21,7 @@ const COLUMNS: readonly Column[] = [
   { title: "PEERS: ROUND TRIP, SKEW", shrinks: true },
 ];
 
-/** `leasehold status`: exit code 69 when fewer than a majority of the members, or stores, are ready. */
+/** `leasehold status`: exit code 69 if fewer than a majority of the members or stores are ready. */
 export async function status(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   refuseMemory("status", settings);
@@ -64,7 +64,7 @@ function rowOf(report: MemberReport): Cell[] {
   ];
 }
 
-/** The state of a member in words, as on the screen of `up`. */
+/** A member's state in words, as on the screen of `up`. */
 export function stateOf(report: MemberReport): { text: string; style: Style } {
   if (!report.reachable) return { text: `unreachable: ${report.reason}`, style: "red" };
   const { state, readyInMs } = report.status;

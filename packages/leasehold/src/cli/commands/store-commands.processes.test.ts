@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { childrenOf, eventually, leasehold, type Running } from "../../../../../test/support/built.js";
 
-/** The commands with leases on three directories, as processes of their own. */
+/** The commands with leases on three directories, as separate processes. */
 
 let root: string;
 let endpoints: string;
@@ -144,7 +144,7 @@ test("hold --detach that is interrupted before it has a handle does not end with
   const waiting = start("hold", "taken", "--detach");
   await says(start("watch", "--exact", "taken", "-o", "ndjson"), '"state":"held"');
   waiting.process.kill("SIGTERM");
-  // 143, unless the machine is so busy that Node itself had not started yet.
+  // 143, unless the machine is so busy that Node had not started yet.
   const { code, stdout } = await waiting.finished;
   expect(code).not.toBe(0);
   expect(stdout).toBe("");
@@ -233,7 +233,7 @@ test("doctor probes, measures and proposes; its exit code reports absent and uns
     expect.arrayContaining([`file://${root}/a`]),
   ]);
   expect(report.proposal.endpoints[0]).toMatch(/\?maxStoreLatency=\d+(?:ms|s)&ttlMax=\d/);
-  // The proposal can be used as it is.
+  // The proposed command works as printed.
   const proposed = report.proposal.endpoints.join(",");
   expect((await leasehold(["ls", "--endpoints", proposed]).finished).code).toBe(0);
 

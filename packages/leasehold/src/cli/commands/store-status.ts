@@ -9,7 +9,7 @@ import type { Settings } from "../common/settings.js";
 
 const COLUMNS: readonly Column[] = [{ title: "STORE" }, { title: "STATE", shrinks: true }];
 
-/** An unused resource: a request about it shows the stores that count. */
+/** An unused resource. Asking about it shows which stores count. */
 const anyResource = "leasehold/status";
 
 /** `leasehold status` of a farm. A store's name is its address, whichever algorithm runs on it. */

@@ -1,8 +1,9 @@
 import { usageError } from "../common/failure.js";
 
 /**
- * Requires "--" before the command, and at most the name before it. Otherwise an option of the command would
- * be taken for one of ours (`run x ls -o json`), and a second word for the command (`run x y -- true`).
+ * Requires "--" before the command, and at most the name before that. Otherwise an option of the command
+ * could be mistaken for one of `leasehold` (`run x ls -o json`), and a second word for the command (`run x y
+ * -- true`).
  *
  * @param form the beginning of the command line, for the message
  */

@@ -15,7 +15,7 @@ export interface WatchCommandOptions extends SharedOptions {
   readonly exact?: boolean;
 }
 
-/** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or its reader has gone. */
+/** `leasehold watch [PREFIX]`: exit code 0 when it is interrupted or its reader has gone. */
 export async function watch(prefix: string, options: WatchCommandOptions): Promise<number> {
   const settings = settingsOf(options);
   const paint = paintFor(process.stdout.isTTY === true, process.env);
@@ -33,7 +33,7 @@ export async function watch(prefix: string, options: WatchCommandOptions): Promi
   return exitCode("ok");
 }
 
-/** One change for `-o json` and `-o ndjson`: the stream is endless, so both write one object a line. */
+/** One change for `-o json` and `-o ndjson`: as the stream is endless, both write one object per line. */
 export function changeView(change: Change, at: Date): object {
   return { at: at.toISOString(), ...leaseView(change) };
 }

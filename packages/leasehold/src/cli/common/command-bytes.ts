@@ -1,6 +1,6 @@
 /**
- * The words and the environment of a command as raw bytes. Node decodes both as UTF-8, and replaces invalid
- * bytes by U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte ("latin1").
+ * A command's words and environment as raw bytes. Node decodes both as UTF-8 and replaces invalid bytes with
+ * U+FFFD; Linux has the original bytes under /proc. Strings here have one character for each byte ("latin1").
  */
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
@@ -8,19 +8,19 @@ import { isBehind } from "./front.js";
 
 export interface CommandBytes {
   readonly words: readonly string[];
-  /** `NAME=value` of the variables that a shell or Node would not pass on unchanged. */
+  /** The variables that a shell or Node would not pass on unchanged, as `NAME=value`. */
   readonly variables: readonly string[];
 }
 
 const NUL = "\0";
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*=/;
 
-/** The bytes of a program's own words, in UTF-8. */
+/** Text from the program itself as UTF-8 bytes. */
 export function bytesOf(words: readonly string[]): CommandBytes {
   return { words: words.map((word) => Buffer.from(word).toString("latin1")), variables: [] };
 }
 
-/** The last words of this process, which Node decoded to `words`. */
+/** The raw bytes of this process's last words, which Node decoded to `words`. */
 export function ownCommandBytes(words: readonly string[]): CommandBytes {
   const given = split("cmdline").slice(-words.length);
   const isSame = given.length === words.length && given.every((word, at) => decoded(word) === words[at]);
@@ -38,7 +38,7 @@ export function firstUnreadableWord(words: readonly string[]): number | undefine
   return at === -1 ? undefined : at + 1;
 }
 
-/** Reads the front's file: the process behind has only decoded values. */
+/** Reads the front's file in /proc, because the process behind has only decoded values. */
 function split(file: "cmdline" | "environ"): string[] {
   try {
     const text = readFileSync(`/proc/${isBehind() ? process.ppid : "self"}/${file}`, "latin1");

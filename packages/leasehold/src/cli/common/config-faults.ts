@@ -1,6 +1,6 @@
 import { CommandFailure } from "./failure.js";
 
-/** The stable codes of what may be wrong with a configuration; the last three are warnings. */
+/** The stable codes of faults in a configuration; the last three are warnings. */
 export type ConfigCode =
   | "CONFIG_UNREADABLE"
   | "CONFIG_SYNTAX"
@@ -24,7 +24,7 @@ const warnings: readonly string[] = [
 export interface ConfigFault {
   /** {@link ConfigCode}, or a code of the library. */
   readonly code: string;
-  /** Where it stands: the file with its line, a variable or an option. */
+  /** The position of the fault: a file and line, a variable or an option. */
   readonly where?: string | undefined;
   readonly message: string;
 }

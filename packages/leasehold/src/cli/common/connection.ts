@@ -20,7 +20,8 @@ export async function withLeases<T>(
 ): Promise<T> {
   const log = await loggingOf(settings);
   const options = openOptions(settings, log?.logger);
-  // Served before the leases are open, so that a store's probes count, and are seen while it fails them.
+  // Metrics are served before the leases are open, so that probes of stores count, and are visible while they
+  // fail.
   const found: { metrics?: Metrics } = {};
   const observe = (metrics: Metrics) => (found.metrics = metrics);
   const served = await serveMetrics(settings.metricsAddress, observe, log?.logger);
@@ -38,7 +39,7 @@ export async function withLeases<T>(
   }
 }
 
-/** Loads what logs, if the command was told to. */
+/** Loads the logging code, if the command should log. */
 async function loggingOf({ log }: Settings) {
   if (Object.keys(log).length === 0) return undefined;
   const [{ requestedLogger }, { logLeases }] = await Promise.all([
@@ -49,21 +50,21 @@ async function loggingOf({ log }: Settings) {
   return logger && { logger, logLeases };
 }
 
-/** Options of a command that waits for a lease. */
+/** The options of a command that waits for a lease. */
 export interface WaitOptions {
   readonly wait?: string;
   readonly try?: boolean;
 }
 
-/** The rest of an expired wait, enough for one attempt. */
+/** The minimum remaining wait, enough for one attempt. */
 const WAIT_LEFT_MS_MIN = 1;
 
 /**
- * The same for a command that waits for a lease: the wait begins here, and includes the connection to the
- * members or stores. An explicit `--wait` overrides `--timeout`: a longer one for when hundreds of commands
- * start at once, a shorter one as a stricter limit.
+ * The same for a command that waits for a lease: the wait begins here, and includes connecting to the members
+ * or stores. An explicit `--wait` overrides `--timeout`: it may be longer because hundreds of commands start
+ * at once, or shorter as a stricter limit.
  *
- * @param use receives the rest of the wait, ms; 0 for a command that must not wait
+ * @param use receives the remaining wait, ms; 0 for a command that must not wait
  */
 export function withLeasesInTurn<T>(
   settings: Settings,

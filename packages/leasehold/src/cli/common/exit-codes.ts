@@ -2,8 +2,7 @@ import type { ErrorCode } from "../../lease/errors.js";
 import { shortageExitCode } from "./shortage.js";
 
 /**
- * Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help`
- * show it.
+ * All exit codes of the command line except those of the child. `docs/cli.md` and `--help` show this table.
  */
 export const exitCodes = [
   { code: 0, name: "ok", meaning: "done" },
@@ -71,12 +70,10 @@ export function exitCode(name: ExitName): number {
   return codeByName.get(name) as number;
 }
 
-/** A shell reports 128 plus the number of the signal that ended a process. */
+/** A shell reports the death of a process by a signal as 128 plus the signal's number. */
 export const SIGNAL_BASE = 128;
 
-/**
- * The exit code of each error of the library. Codes that are added to the library's table must be added here.
- */
+/** The exit code for each error code of the library. Codes that are added there must be added here. */
 const exitByErrorCode: Record<ErrorCode, ExitName> = {
   LEASE_LOST: "lost",
   LEASE_HELD: "conflict",

@@ -4,7 +4,7 @@ import { type ExitName, exitCode, exitCodeOfError } from "./exit-codes.js";
 
 /** An error for programs: a stable code, and the exit code. */
 export interface ErrorCodes {
-  /** A code of the library, or the name of the exit code in capitals. */
+  /** A code of the library, or the exit code's name in capitals. */
   readonly code: string;
   readonly exitCode: number;
 }
@@ -12,10 +12,10 @@ export interface ErrorCodes {
 /** An expected failure of a command: one line for humans, one number for scripts. */
 export class CommandFailure extends Error {
   readonly exitCode: number;
-  /** For programs. */
+  /** Details for programs. */
   readonly code: string;
 
-  /** @param code default: the name of the exit code in capitals */
+  /** @param code default: the exit code's name in capitals */
   constructor(exit: ExitName, message: string, code: string = exit.toUpperCase(), exitWith = exitCode(exit)) {
     super(message);
     this.name = "CommandFailure";
@@ -32,7 +32,7 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, "; ").trim();
 }
 
-/** The message and exit code of any error. Never a stack trace: those are for developers. */
+/** The message and exit code of any error. Never includes a stack trace, which is for developers. */
 export function describeFailure(error: unknown): ErrorCodes & { readonly message: string } {
   if (error instanceof CommandFailure) {
     const { message, code, exitCode: exit } = error;

@@ -13,7 +13,7 @@ import {
 } from "../../../../../test/support/built.js";
 import { FreezableFolder, canFreeze } from "../../../../../test/support/freezable-folder.js";
 
-// The process behind, as the front starts it, with a front that has gone already.
+// The process behind, started as by the front, but with a front that has already gone.
 
 test("a process behind ends silently if its front is killed during its start", async () => {
   const words = [mainPath, "ls", "--endpoints", "delta+file:///nowhere"];
@@ -24,7 +24,7 @@ test("a process behind ends silently if its front is killed during its start", a
   let said = "";
   for (const output of [behind.stdout, behind.stderr])
     output!.setEncoding("utf8").on("data", (text: string) => (said += text));
-  // Node starts more slowly than this.
+  // Less than Node takes to start.
   behind.stdio[3]!.destroy();
   const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
     behind.on("close", (...how) => resolve(how));
@@ -41,7 +41,7 @@ describe.skipIf(!canFreeze)("on a frozen file system (needs root, to mount and f
     for (const words of commands) {
       const { front, behind } = await store.startAndHang(words);
       front.process.kill(signal);
-      // Resolves when the outputs are closed as well.
+      // Resolves when the process has exited and its outputs are closed.
       const { stderr, ...end } = await front.finished;
       expect({ words, ...end }).toMatchObject({ words, code: null, signal });
       expect(stderr).toContain(`process ${behind} still waits for a file system`);
@@ -72,7 +72,7 @@ describe.skipIf(!canFreeze)("on a frozen file system (needs root, to mount and f
       front.process.kill("SIGTERM");
       await eventually("the process behind is dying", () => !isAlive(behind));
       front.process.kill("SIGINT");
-      // The first signal ends the front, if it waits.
+      // The first signal ends the front if it waits.
       expect(await front.finished).toMatchObject({ code: null, signal: "SIGINT" });
     },
   );
@@ -99,12 +99,12 @@ class FrozenStore {
     this.#folder.thaw();
   }
 
-  /** The address of leases of half a minute on it. */
+  /** The address of leases of half a minute on that file system. */
   get endpoint(): string {
     return `delta+file://${this.#folder.path}?ttlMax=30s&maxStoreLatency=500ms`;
   }
 
-  /** Resolves when the process behind is in an operation that does not end. */
+  /** Resolves when the process behind is stuck in an operation that never ends. */
   async startAndHang(words: readonly string[]): Promise<{ front: Running; behind: number }> {
     const front = leasehold([
       ...words,

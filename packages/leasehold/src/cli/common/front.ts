@@ -1,13 +1,13 @@
 /**
  * Stores on file systems may hang: an operation on a dead file server or a frozen file system never ends, and
- * Node cannot exit before it. Where such stores are used, the command therefore runs in a process *behind*
- * the one that was started, the *front*. The front touches no store. It passes signals on, and exits with the
- * code of the command whatever becomes of the process behind, which ends by itself when the store responds.
- * When the front dies, the process behind dies, too.
+ * Node cannot exit before it has ended. With such stores the command therefore runs in a second process, the
+ * *process behind* the one that was started, the *front*. The front touches no store. It passes on signals
+ * and exits with the command's code, even if the process behind is stuck; that one ends by itself when the
+ * store responds. When the front dies, the process behind dies, too.
  *
- * A signal does not end a process with a thread in such an operation either: it becomes a zombie that cannot
- * be reaped, and its descriptors stay open. The process behind therefore closes its outputs before it dies,
- * and after a signal the front waits only briefly for one that is a zombie or blocked.
+ * Even a signal does not end a process with a thread in such an operation: the process becomes a zombie that
+ * cannot be reaped, and its descriptors stay open. So the process behind closes its outputs before it dies,
+ * and after a signal the front waits only briefly for a process that is a zombie or blocked.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, readFileSync, writeSync } from "node:fs";
@@ -20,8 +20,8 @@ import { letSignalsGo, listenToSignals } from "./signals.js";
 const NAME_BEHIND = "leasehold-behind";
 
 /**
- * The descriptor of the pipe from the process behind to the front: a byte when signals are handled there,
- * then one with the exit code.
+ * The descriptor of the pipe from the process behind to the front. It carries a byte when signals are handled
+ * there, then one with the exit code.
  */
 const FRONT_FD = 3;
 
@@ -36,8 +36,8 @@ const endingSignals: ReadonlySet<NodeJS.Signals> = new Set(ENDING);
 
 const STUCK_LOOK_MS = 100;
 /**
- * The wait of the front for a stuck process after a signal. A stuck process releases no leases, so that a
- * longer wait is useless.
+ * How long the front waits for a stuck process after a signal. A stuck process releases no leases, so a
+ * longer wait would be useless.
  */
 const STUCK_MAX_MS = 1_000;
 
@@ -46,7 +46,7 @@ export function isBehind(): boolean {
   return process.argv0 === NAME_BEHIND;
 }
 
-/** True when this process must be a front: its words, or the environment, name stores on file systems. */
+/** True if this process must be a front: its words or the environment name stores on file systems. */
 export function needsFront(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   const own = end === -1 ? words : words.slice(0, end);
@@ -57,7 +57,7 @@ export function needsFront(words: readonly string[]): boolean {
   return texts.some((text) => FILES.test(text));
 }
 
-/** A file that cannot be read is refused later. */
+/** An unreadable file is refused later. */
 function textIn(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -71,12 +71,13 @@ export function beFront(): void {
   const behind = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     argv0: NAME_BEHIND,
     stdio: ["inherit", "inherit", "inherit", "pipe"],
-    // The process behind must get signals of the terminal only once.
+    // The process behind must get the terminal's signals only once.
     detached: true,
   });
   let hears = false;
   /**
-   * The first signal before the process behind handled any. If it never does, a second one ends the front.
+   * The first signal that arrives before the process behind handles signals. If it never does, a second
+   * signal ends the front.
    */
   let early: NodeJS.Signals | undefined;
   const pass = passer(behind);
@@ -94,7 +95,7 @@ export function beFront(): void {
     writeSync(process.stderr.fd, `leasehold: ${shortage ?? `unexpected: ${error.message}`}\n`);
     process.exit(shortage === undefined ? 1 : shortageExitCode);
   });
-  // Node creates no pipes if the process could not be started for lack of descriptors.
+  // Node creates no pipes if the process could not be started because no descriptors were left.
   if (behind.pid === undefined) return;
   behind.stdio[FRONT_FD]?.on("data", (bytes: Buffer) => bytes.forEach(onByte));
   behind.stdio[FRONT_FD]?.on("error", () => undefined);
@@ -104,7 +105,7 @@ export function beFront(): void {
   });
 }
 
-/** Passes signals on; ends the front when the process behind is stuck. */
+/** Passes on signals; ends the front when the process behind is stuck. */
 function passer(behind: ChildProcess): (signal: NodeJS.Signals) => void {
   let looking: NodeJS.Timeout | undefined;
   return (signal) => {
@@ -127,7 +128,7 @@ function leave(pid: number | undefined, signal: NodeJS.Signals): void {
       `leasehold: ended by ${signal}; process ${pid} still waits for a file system and ends when that responds\n`,
     );
   } catch {
-    // There is no reader.
+    // The pipe has no reader.
   }
   endBySignal(signal);
 }
@@ -140,8 +141,8 @@ function endBySignal(signal: NodeJS.Signals): void {
 }
 
 /**
- * True when the first thread of the process is dead while others are not, or is in an operation that cannot
- * be interrupted. Unknown on other systems than Linux.
+ * True if the first thread of the process is dead but others are not, or if it is in an uninterruptible
+ * operation. Unknown on systems other than Linux.
  */
 function isStuck(pid: number | undefined): boolean {
   try {
@@ -161,8 +162,8 @@ function reaches(byte: number): boolean {
 }
 
 /**
- * Behind: announces that signals are handled, and watches for the end of the front. The guarded command ends
- * as if this process had been killed, which it is.
+ * In the process behind: announces that signals are handled, and watches for the end of the front. This
+ * process is then killed, and the guarded command ends as after any such kill.
  */
 export function watchFront(): void {
   const end = (): void => void process.kill(process.pid, "SIGKILL");
@@ -173,8 +174,8 @@ export function watchFront(): void {
 }
 
 /**
- * Behind: ends the front. Nothing more is written, so that readers of our output need not wait for this
- * process.
+ * In the process behind: ends the front. Nothing more is written, so readers of the output need not wait for
+ * this process.
  */
 export function endFront(code: number): void {
   // A front that has just exited needs no code.
@@ -182,7 +183,9 @@ export function endFront(code: number): void {
   closeOutputs();
 }
 
-/** For commands that do not handle signals: the process behind dies of them with its outputs closed. */
+/**
+ * For commands that do not handle signals: the process behind closes its outputs and then dies of the signal.
+ */
 export function letSignalsEnd(): void {
   if (!isBehind()) {
     letSignalsGo();

@@ -5,7 +5,7 @@ import { mainPath } from "../../../../../test/support/built.js";
 
 const unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
 
-/** Only then can a command be the first process, and leave that to a shell. */
+/** Only with these can a command be the first process and leave that role to a shell. */
 const isPossible = "execve" in process && spawnSync("unshare", [...unshare, "true"]).status === 0;
 
 /** `leasehold run` as the first process of a container. */
@@ -34,7 +34,7 @@ test.runIf(isPossible).each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
 ] as const)("as the first process it passes %s on, more than once", async (signal, status) => {
-  // The shell of the command counts signals, and ends with the second one.
+  // The command's shell counts signals, and ends at the second one.
   const child = first(
     `trap 'n=x$n; [ "$n" = xx ] && exit ${status}' ${signal.slice(3)}; echo ready; while :; do sleep 0.1; done`,
   );

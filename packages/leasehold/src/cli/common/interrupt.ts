@@ -2,7 +2,7 @@ import { listenToSignals } from "./signals.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Aborts on a signal that ends this process. Dispose of it when it is no longer used. */
+/** Aborts on a signal that ends this process. Dispose of it when it is no longer needed. */
 export class Interrupt implements Disposable {
   readonly #controller = new AbortController();
   readonly #stop = listenToSignals(SIGNALS, () => this.#controller.abort());
@@ -16,7 +16,7 @@ export class Interrupt implements Disposable {
   }
 }
 
-/** For `catch`: work that a signal cancelled has not failed. */
+/** For `catch`: work that was cancelled by a signal has not failed. */
 export function ifAborted<T>(signal: AbortSignal, result: () => T): (error: unknown) => T {
   return (error) => {
     if (!signal.aborted || error !== signal.reason) throw error;

@@ -9,13 +9,13 @@ export interface LogFlags {
   readonly logLevel?: LogLevel | undefined;
 }
 
-/** The log of a command; `undefined` where none was asked for. */
+/** The log of a command; `undefined` if none was requested. */
 export function requestedLogger({ logFormat, logLevel }: LogFlags): LineLogger | undefined {
   if (logFormat === undefined && logLevel === undefined) return undefined;
   return lineLogger({ format: logFormat ?? "text", level: logLevel, write: printErrorLine });
 }
 
-/** The log of a server: warnings as text where none was asked for. */
+/** The log of a server. Default: warnings as text. */
 export function serverLogger(flags: LogFlags): LineLogger {
   return requestedLogger(flags) ?? lineLogger({ format: "text", level: "warn", write: printErrorLine });
 }

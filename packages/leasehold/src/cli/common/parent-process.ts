@@ -1,6 +1,6 @@
 /**
- * Whether a process forked this one. The channel between the two closes when the parent ends, however it
- * ends, and so notifies its children.
+ * Whether a process forked this one. The channel between the two closes when the parent ends for any reason,
+ * which notifies the children.
  */
 
 export function isForked(): boolean {
@@ -15,6 +15,6 @@ export function onParentGone(run: () => void): void {
 }
 
 export function notifyParent(message: object): void {
-  // A parent that has just exited is no fault: the channel reports it, too.
+  // A parent that has just exited is not a fault: the channel reports that, too.
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }

@@ -11,7 +11,7 @@ export interface SecurityFlags {
   readonly role?: NonNullable<FleaseOptions["role"]>;
 }
 
-/** Undefined without such options. */
+/** `undefined` without these options. */
 export function securityOf({ tlsCa, tlsCert, tlsKey, keyFile }: SecurityFlags): SecurityOptions {
   if (tlsCa === undefined && tlsCert === undefined && tlsKey === undefined) {
     return keyFile === undefined ? {} : { keyFile };

@@ -11,7 +11,7 @@ import { usageError } from "./failure.js";
 import type { LogFlags } from "./log-options.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";
 
-/** The longest part of a refused value that a message repeats. */
+/** The maximum length of a refused value that a message quotes. */
 const shownMax = 80;
 
 export type OutputFormat = "table" | "json" | "ndjson";
@@ -41,8 +41,8 @@ export interface SharedOptions extends SecurityFlags, LogFlags {
 }
 
 /**
- * The first port of the local cluster that `leasehold up` starts; its members listen on this one and the next
- * ones.
+ * The first port of the local cluster that `leasehold up` starts; its members listen on this and the
+ * following ports.
  */
 export const LOCAL_PORT = 7400;
 
@@ -57,8 +57,9 @@ export const TIMEOUT_DEFAULT = "5s";
 export const WAIT_DEFAULT = "1m";
 
 /**
- * Adds one `--endpoints` to the former ones; `a,b` equals the option given twice. Text without a scheme after
- * an address of stores or of a core belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
+ * Adds one `--endpoints` to the previous ones; `a,b` is the same as giving the option twice. Text without a
+ * scheme after an address of stores or a core belongs to that address: `delta+file:///mnt/a,/mnt/b` is one
+ * address.
  */
 export function collectEndpoints(text: string, before: readonly string[] = []): readonly string[] {
   const given: string[] = [];
@@ -93,7 +94,7 @@ export function settingsOf(options: SharedOptions): Settings {
   };
 }
 
-/** Refuses `memory:` for commands about other processes: leases in memory have none. */
+/** Refuses `memory:` for commands about other processes, which leases in memory do not have. */
 export function refuseMemory(command: string, { endpoints }: Settings): void {
   if (!endpoints.some((endpoint) => endpoint.startsWith("memory:"))) return;
   throw usageError(
@@ -119,7 +120,7 @@ export function dataOf(text: string | undefined): { readonly data?: JsonValue } 
   return { data };
 }
 
-/** `host:port` alone means a member, as nothing else has that form. */
+/** `host:port` without a scheme means a member, because nothing else has that form. */
 function withScheme(endpoint: string): string {
   const isWhole = endpoint.startsWith("/") || /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint);
   return isWhole ? endpoint : `flease://${endpoint}`;

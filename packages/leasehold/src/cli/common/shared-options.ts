@@ -1,27 +1,27 @@
 import type { Command, Option } from "./commander.js";
 import { usageError } from "./failure.js";
 
-/** The program's options without meaning for a command, by attribute name, and the reason. */
+/** The program's options that have no effect on a command, by attribute name, and the reason. */
 interface Useless {
   readonly names: readonly string[];
-  /** Absent where they do no harm, as in scripts that pass them to every command. */
+  /** Absent if they are harmless, for example in scripts that pass them to every command. */
   readonly why?: string;
 }
 
 const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
-/** For commands without settings of their own. */
+/** For commands without their own settings. */
 const noFile = [...aboutAsking, ...credentials, "config"] as const;
 const all = [...noFile, "cluster", "output", "json"] as const;
 const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
-/** Nodes of files authenticate by certificates, and users by name and password. */
+/** File nodes authenticate with certificates, and users with a name and password. */
 const askedOfFiles = asked.filter((name) => name !== "tlsCa" && name !== "cluster");
 const isOutput = (name: string) => name === "output" || name === "json";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
   up: { names: noFile, why: "its cluster is on this machine only" },
   peer: { names: aboutAsking, why: "it is a member itself, and asks no running member" },
-  // The server has a --key-file of its own, like etcd: its private key.
+  // The server's own --key-file is its private key, as in etcd.
   core: { names: all, why: "it is a server itself, and asks no running member" },
   "core snapshot status": { names: all.filter((name) => !isOutput(name)), why: "it reads a file" },
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
@@ -56,12 +56,12 @@ function uselessOf(command: Command): Useless | undefined {
   return uselessFor[path] ?? uselessFor[path.split(" ")[0]!];
 }
 
-/** The program, whose options all commands share. */
+/** The program; all commands share its options. */
 export function programOf(command: Command): Command {
   return command.parent === null ? command : programOf(command.parent);
 }
 
-/** Whether JSON is requested, by the last of these words that decides it, or else by the environment. */
+/** Whether JSON is requested: by the last relevant word or, without one, by the environment. */
 export function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   const own = end === -1 ? words : words.slice(0, end);
@@ -87,18 +87,18 @@ export function takeJson(program: Command): void {
   program.setOptionValueWithSource("output", "json", "cli");
 }
 
-/** The program's options with a meaning for this command: its help shows no others. */
+/** The program's options that have an effect on this command; its help shows only these. */
 export function usefulOptions(command: Command): Option[] {
   return programOf(command).options.filter((option) => hasUse(command, option));
 }
 
-/** Whether an option of the command, or of the program, has a meaning for it. */
+/** Whether an option, of the command or the program, has an effect on the command. */
 export function hasUse(command: Command, option: Option): boolean {
   if (command.options.includes(option)) return true;
   return uselessOf(command)?.names.includes(option.attributeName()) !== true;
 }
 
-/** @throws CommandFailure for an option that was given to a command which has no use for it. */
+/** @throws CommandFailure for an option that has no effect on the command */
 export function refuseUselessOptions(command: Command): void {
   const { names = [], why } = uselessOf(command) ?? {};
   if (why === undefined) return;

@@ -6,7 +6,9 @@ const shortages: Readonly<Record<string, string>> = {
   ENFILE: "too many open files: this machine has no more for anybody",
 };
 
-/** The message for a lack of file descriptors. Imports no other module, which could not be loaded then. */
+/**
+ * The message for a lack of file descriptors. This module imports no other, which could not be loaded then.
+ */
 export function shortageOf(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return Object.hasOwn(shortages, code) ? `${code}: ${shortages[code]}` : undefined;

@@ -1,7 +1,7 @@
 /**
- * Signals that end a command. They are held from the start, as loading a command takes longer than a script
- * may wait before it sends one, and then passed to the command's listener. This module imports nothing, so
- * that nothing runs before it.
+ * Signals that end a command. They are held from the start and later passed to the command's listener,
+ * because a script may send one before the command is loaded. This module imports nothing, so nothing runs
+ * before it.
  */
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT" | "SIGUSR1" | "SIGUSR2";
 
@@ -20,7 +20,7 @@ function die(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
-/** Called first in this program. */
+/** Called before everything else in this program. */
 export function holdSignals(): void {
   for (const signal of HELD) process.on(signal, hold as NodeJS.SignalsListener);
 }
@@ -40,7 +40,7 @@ export function listenToSignals<Listened extends Signal>(
   const rest = HELD.filter((signal) => !listeners.some(([listened]) => listened === signal));
   for (const signal of rest) process.on(signal, die);
   for (const signal of HELD) process.off(signal, hold as NodeJS.SignalsListener);
-  // Node receives signals when it polls. A pending one would be lost with its listener.
+  // Node receives signals when it polls; a pending one would be lost if its listener were removed now.
   setImmediate(() =>
     setImmediate(() => {
       for (const signal of rest) process.off(signal, die);

@@ -3,7 +3,7 @@ import { isForked, onParentGone } from "./parent-process.js";
 import { listenToSignals } from "./signals.js";
 
 /**
- * Resolves when this server must stop: by a signal, or because its parent has exited.
+ * Resolves when this server must stop because of a signal or because its parent has exited.
  *
  * @param reload runs at each SIGHUP, which then stops only a server in a terminal that hangs up
  */
@@ -15,8 +15,7 @@ export function stopRequested(reload?: () => void): Promise<void> {
         reload();
         return;
       }
-      // A terminal sends the other signals to all its processes: a forked server leaves the decision to its
-      // parent.
+      // A terminal sends the other signals to all its processes; a forked server lets its parent decide.
       if (signal === "SIGTERM" || !isForked()) resolve();
     });
   });

@@ -8,7 +8,7 @@ import { freePorts } from "../../../../../test/free-ports.js";
 import { eventually, leasehold } from "../../../../../test/support/built.js";
 import { notifySystemd } from "./systemd.js";
 
-/** systemd's side, a datagram socket: prints each message as a line of JSON, once it has been read. */
+/** systemd's side, a datagram socket. Prints each message that it reads as a line of JSON. */
 const receiver = `
 import json, socket, sys
 server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -80,7 +80,7 @@ test("the watchdog gets nothing of a server that is not alive; a reload begins a
   isAlive = false;
   await sleep(500);
   const count = messages().filter((each) => each.includes("WATCHDOG=1")).length;
-  // The first reload's end is not sent any more when the second one begins.
+  // The end of the first reload is no longer sent once the second one begins.
   for (const _ of [1, 2]) {
     manager.reloading();
     manager.reloaded();

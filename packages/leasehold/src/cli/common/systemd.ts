@@ -1,7 +1,7 @@
 /**
- * Notifies systemd of a server's state (`Type=notify`). Node cannot send to a datagram socket of a path, so
- * `systemd-notify` does; as that is another process, the unit has `NotifyAccess=all`.
- * See docs/decisions/0059-systemd-notify.md.
+ * Notifies systemd of a server's state (`Type=notify`). Node cannot send to a datagram socket with a path, so
+ * `systemd-notify` does. Because that is another process, the unit needs `NotifyAccess=all`. See
+ * docs/decisions/0059-systemd-notify.md.
  */
 import { execFile } from "node:child_process";
 import type { Check } from "../../metrics/health.js";
@@ -10,26 +10,28 @@ import { isForked } from "./parent-process.js";
 export interface ServerHealth {
   /** The checks of `/readyz`. systemd counts the server as started when all have passed once. */
   readonly checks: () => readonly Check[];
-  /** Whether `/livez` would answer 200. While it would not, systemd's watchdog isn't fed. Default: true. */
+  /**
+   * Whether `/livez` would answer 200. While it would not, systemd's watchdog is not notified. Default: true.
+   */
   readonly isAlive?: () => boolean;
 }
 
-/** Every method returns at once; without systemd it does nothing. */
+/** Every method returns at once, and does nothing without systemd. */
 export interface ServiceManager {
-  /** The server rereads its settings, until `reloaded`. */
+  /** The server has begun to reread its settings; `reloaded` ends this. */
   reloading(): void;
   reloaded(): void;
   /** The server has begun to stop. Nothing is sent after it. */
   stopping(): void;
 }
 
-/** Interval at which the checks are asked; a change is sent then. */
+/** The interval at which the checks are run and changes are sent. */
 const lookMs = 500;
-/** Interval of signs of life where the unit has no watchdog. */
+/** The interval of watchdog notifications if the unit has no watchdog. */
 const signMsDefault = 10_000;
-/** Signs of life within the time after which systemd ends the server. */
+/** The number of watchdog notifications within the watchdog's timeout. */
 const signsPerTimeout = 3;
-/** Timeout of one `systemd-notify`, which waits until systemd has read the message. */
+/** Timeout for one `systemd-notify`, which waits until systemd has read the message. */
 const sendMsMax = 5_000;
 
 const none: ServiceManager = {
@@ -47,7 +49,7 @@ export function notifySystemd(
   return env["NOTIFY_SOCKET"] === undefined ? none : new Notifier(health, env);
 }
 
-/** The watchdog's timeout in ms; undefined without a watchdog for this process. */
+/** The watchdog's timeout in ms; `undefined` if this process has no watchdog. */
 function watchdogMsOf(env: NodeJS.ProcessEnv): number | undefined {
   const { WATCHDOG_USEC: micros, WATCHDOG_PID: pid } = env;
   const isOurs = pid === undefined || pid === String(process.pid);
@@ -64,7 +66,7 @@ class Notifier implements ServiceManager {
   #signedAt = -Infinity;
   /** Fields of the next message. A later value of a name replaces an earlier one, so this is bounded. */
   #pending = new Map<string, string>();
-  /** The pending message has RELOADING, and READY follows in one of its own. */
+  /** The pending message contains RELOADING, and READY follows in a separate message. */
   #isReloaded = false;
   #isSending = false;
   #isStopping = false;
@@ -81,7 +83,7 @@ class Notifier implements ServiceManager {
   }
 
   reloading(): void {
-    // systemd compares it with its own clock, which is the one of `hrtime`.
+    // systemd compares this with its own clock, which is also that of `hrtime`.
     this.#send({ RELOADING: "1", MONOTONIC_USEC: String(process.hrtime.bigint() / 1_000n) });
   }
 
@@ -93,11 +95,11 @@ class Notifier implements ServiceManager {
     if (this.#isStopping) return;
     clearInterval(this.#looks);
     this.#isStopping = true;
-    // At once, as this process may exit before the one that sends now.
+    // Sent at once, because this process may exit before the sender that is running now.
     this.#notify(["STOPPING=1", "STATUS=stopping"], () => undefined);
   }
 
-  /** A blocked event loop comes to no look, and so feeds no watchdog. */
+  /** A blocked event loop runs no checks, and therefore does not notify the watchdog. */
   #look(): void {
     const failed = this.#health.checks().filter(({ isPassed }) => !isPassed);
     const status = failed.length === 0 ? "ready" : `not ready: ${failed.map(textOf).join("; ")}`;
@@ -109,7 +111,8 @@ class Notifier implements ServiceManager {
     const now = performance.now();
     if (now - this.#signedAt < this.#signMs || this.#health.isAlive?.() === false) return this.#flush();
     this.#signedAt = now;
-    // systemd runs no watchdog before READY. A start that waits for others takes as long as the server lives.
+    // systemd starts the watchdog only after READY. A start that waits for other servers may take any time,
+    // as long as this server is alive.
     const micros = Math.ceil(this.#signMs * signsPerTimeout * 1_000);
     this.#send(this.#isStarted ? { WATCHDOG: "1" } : { EXTEND_TIMEOUT_USEC: String(micros) });
   }
@@ -122,7 +125,7 @@ class Notifier implements ServiceManager {
   #add(fields: Iterable<readonly [string, string]>): void {
     for (const [name, value] of fields) {
       if (name === "READY" && this.#pending.has("RELOADING")) {
-        // systemd has to read both, one after the other.
+        // systemd has to read the two messages one after the other.
         this.#isReloaded = true;
         continue;
       }
@@ -133,7 +136,7 @@ class Notifier implements ServiceManager {
     }
   }
 
-  /** One process at a time: what comes meanwhile is gathered into the next message. */
+  /** Only one process sends at a time; later fields are collected for the next message. */
   #flush(): void {
     if (this.#isSending || this.#isStopping || this.#pending.size === 0) return;
     const sent = this.#pending;
@@ -145,7 +148,7 @@ class Notifier implements ServiceManager {
       this.#isSending = false;
       if (error === null) return this.#flush();
       this.#warn(error);
-      // A lost READY would end the start. The next look sends it again.
+      // Losing READY would make the start fail, so the next check sends it again.
       const newer = this.#pending;
       this.#pending = sent;
       this.#add(newer);
@@ -156,7 +159,7 @@ class Notifier implements ServiceManager {
     try {
       execFile("systemd-notify", words, { timeout: sendMsMax, env: this.#env }, done);
     } catch (error) {
-      // Such as ENOMEM. The caller has to return first.
+      // For example ENOMEM. Asynchronous, because the caller has to return first.
       setImmediate(() => done(error as Error));
     }
   }

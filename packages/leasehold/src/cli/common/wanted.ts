@@ -1,10 +1,10 @@
 import type { AcquireOptions } from "../../lease/types.js";
 import { usageError } from "./failure.js";
 
-/** A counted, shared or fair lease, as `acquire` takes it. */
+/** The options of `acquire` for a counted, shared or fair lease. */
 type Form = Pick<AcquireOptions, "limit" | "mode" | "fair">;
 
-/** The lease for a command: a resource to acquire, or the handle of a detached lease. */
+/** The lease that a command needs: a resource to acquire, or the handle of a detached lease. */
 export type Wanted = { readonly resource: string; readonly form?: Form } | { readonly handle: string };
 
 /** The same, as options of a command. */
@@ -15,7 +15,7 @@ export interface FormOptions {
   readonly fair?: boolean;
 }
 
-/** The lease given by name or by `--attach`: one of the two, as a handle names its resource. */
+/** The lease given by either a name or `--attach`, not both, because a handle contains its resource. */
 export function wantedOf(
   name: string | undefined,
   attach: string | undefined,

@@ -2,18 +2,21 @@ import { writeSync } from "node:fs";
 
 export const STDOUT = 1;
 export const STDERR = 2;
-/** Attempts to write to a full pipe; then the line is dropped, so that the lease is not. */
+/**
+ * The number of attempts to write to a full pipe. After that the line is dropped, so that the lease is not
+ * lost.
+ */
 const WRITE_TRIES = 200;
 const RETRY_MS = 5;
 
-/** Why the standard output could not be written, except that its reader has exited. */
+/** Why standard output could not be written, unless its reader has exited. */
 let fault: string | undefined;
 
 export function outputFault(): string | undefined {
   return fault;
 }
 
-/** True when the reader has exited (`leasehold ls | head -1`), which is no fault. */
+/** True if the reader has exited (`leasehold ls | head -1`), which is not a fault. */
 export function write(fd: number, text: string): boolean {
   let rest = Buffer.from(text, "utf8");
   for (let tries = 0; rest.length > 0 && tries < WRITE_TRIES;) {
@@ -33,7 +36,7 @@ export function write(fd: number, text: string): boolean {
   return rest.length === 0;
 }
 
-/** A line of the log. */
+/** Writes a line of the log. */
 export function printErrorLine(line: string): void {
   write(STDERR, `${line}\n`);
 }

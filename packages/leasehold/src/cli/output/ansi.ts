@@ -15,7 +15,7 @@ const styles = {
 
 export type Style = keyof typeof styles;
 
-/** Styles a text; without colours it is unchanged. */
+/** Styles a text, or returns it unchanged without colours. */
 export type Paint = (style: Style, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
@@ -35,7 +35,7 @@ export const screen = {
   /** Moves to the beginning of a line; the first is 1. */
   line: (number: number): string => `${ESC}${number};1H`,
   clearToEndOfLine: `${ESC}K`,
-  /** The terminal shows only complete frames; unsupporting ones ignore it. */
+  /** Makes the terminal show only complete frames. Terminals without support ignore it. */
   beginFrame: `${ESC}?2026h`,
   endFrame: `${ESC}?2026l`,
 } as const;

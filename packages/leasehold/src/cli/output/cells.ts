@@ -1,4 +1,4 @@
-/** The width of texts in terminal columns, and cutting and padding to a width. */
+/** Measures texts in terminal columns, and truncates or pads them to a width. */
 
 /**
  * Ranges of characters that terminals show in two columns: East Asian wide and full-width forms, and emoji.
@@ -32,14 +32,16 @@ function characterCells(character: string): number {
 /** The text without colours. */
 export const unpainted = (text: string): string => text.replaceAll(ESCAPES, "");
 
-/** The columns of a text; colours have none. */
+/** The number of columns of a text, without its colour sequences. */
 export function cellsOf(text: string): number {
   let cells = 0;
   for (const character of unpainted(text)) cells += characterCells(character);
   return cells;
 }
 
-/** The text if it fits, else as much of it as fits with "…" at its end. Only for text without colours. */
+/**
+ * The text if it fits, otherwise the part that fits together with a final "…". Only for text without colours.
+ */
 export function cut(text: string, cellsMax: number): string {
   if (cellsOf(text) <= cellsMax) return text;
   let kept = "";
@@ -58,8 +60,8 @@ export function pad(text: string, cells: number, align: "left" | "right" = "left
 }
 
 /**
- * Makes text from others (names of holders, say) harmless: control characters could move the cursor or rename
- * the window.
+ * Makes text from others, such as names of holders, harmless: control characters could move the cursor or
+ * rename the window.
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");

@@ -1,4 +1,6 @@
-/** Tokens do not fit into a JSON number: they are written as decimal strings, as everywhere in Leasehold. */
+/**
+ * Tokens do not fit into a JSON number, so they are written as decimal strings, as everywhere in Leasehold.
+ */
 export function toJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(
     value,

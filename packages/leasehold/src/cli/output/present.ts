@@ -7,7 +7,7 @@ import { type Paint, paintFor } from "./ansi.js";
 export interface Presentation {
   /** Lines for humans. */
   readonly table: (paint: Paint, widthMax: number) => readonly string[];
-  /** One document. As `ndjson` a list of them is one a line. */
+  /** One document, or a list of them, which `ndjson` writes as one per line. */
   readonly document: unknown;
 }
 

@@ -4,7 +4,7 @@ import type { ErrorCodes } from "../common/failure.js";
 import { STDERR, STDOUT, write } from "../common/write.js";
 import { toJson } from "./json.js";
 
-/** Standard error has JSON objects, one a line. */
+/** Whether standard error gets JSON objects, one per line. */
 let isJson = false;
 
 /** From now on messages on standard error are JSON. */
@@ -13,7 +13,7 @@ export function printErrorsAsJson(): void {
 }
 
 /**
- * Prints an error, or without codes a note. Writes directly to the descriptor: `process.stderr` would put a
+ * Prints an error or, without codes, a note. Writes directly to the descriptor: `process.stderr` would put a
  * shared pipe into non-blocking mode, and the child of `run`, which inherits the same pipe, would then fail
  * with EAGAIN.
  */
@@ -23,7 +23,7 @@ export function printError(message: string, codes?: ErrorCodes): void {
   write(STDERR, `${line}\n`);
 }
 
-/** Writes whole lines to the standard output; false when its reader has exited. */
+/** Writes whole lines to standard output; returns false if its reader has exited. */
 export function printLines(lines: readonly string[]): boolean {
   return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
 }
@@ -37,7 +37,7 @@ export function isSeen(): boolean {
   return isatty(STDERR) && !isJson;
 }
 
-/** A line that the next one replaces, on a terminal; empty: removes it. */
+/** On a terminal, prints a line that the next one replaces. An empty text removes the line. */
 export function printProgress(line: string): void {
   if (isSeen()) write(STDERR, `\r\u001b[K${line}`);
 }

@@ -2,14 +2,14 @@ const removed = "[removed]";
 
 const secretName = String.raw`(?:pass(?:word|wd|phrase)?|secret|credentials?|api[-_]?key|access[-_]?key|(?:access|api|auth|refresh|session)[-_]?token|private[-_]?key|cluster[-_]?key|cookie|signature)`;
 
-/** Secrets by their form, in this order; bounded, as a line may have a megabyte. */
+/** Patterns of secrets, in this order. Repetitions are bounded, because a line may have a megabyte. */
 const forms: readonly (readonly [RegExp, string])[] = [
-  // A file may have been cut within one.
+  // The file may have been cut off within a key.
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, removed],
   [/^[^]*-----END [A-Z ]*PRIVATE KEY-----/, removed],
-  // Of an address: name:password@host. A password may have an @ or / that nobody has escaped.
+  // In an address, name:password@host. A password may contain an unescaped @ or /.
   [/(:\/\/[^\s/@:"']*):[^\s"']{0,512}@/g, `$1:${removed}@`],
-  // Other tokens are numbers of terms.
+  // Tokens elsewhere are fencing tokens, which are not secret.
   [/([?&](?:token|sig)=)[^\s"'&]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, `$1${removed}`],
   [/\b(Bearer|Basic|Digest)\s+[^\s"',;]+/gi, `$1 ${removed}`],
   [
@@ -25,8 +25,8 @@ const forms: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * A text without what looks like a secret: private keys, cluster keys, passwords in addresses, values of
- * names such as `password`; and without the texts that are known to be secret, wherever they stand.
+ * The text without anything that looks like a secret (private keys, cluster keys, passwords in addresses,
+ * values of names such as `password`) and without texts that are known to be secret.
  */
 export function redacted(text: string, secrets: Iterable<string> = []): string {
   const known = [...secrets].filter((secret) => secret.length > 3).sort((a, b) => b.length - a.length);
@@ -37,7 +37,7 @@ export function redacted(text: string, secrets: Iterable<string> = []): string {
   );
 }
 
-/** All texts of a value redacted, and the values of names that say that they are secret removed. */
+/** The value with all its texts redacted, and without the values of names that mark a secret. */
 export function redactedValue(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === "string") return redacted(value, secrets);
   if (Array.isArray(value)) return value.map((each) => redactedValue(each, secrets));

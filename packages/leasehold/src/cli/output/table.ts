@@ -10,7 +10,7 @@ export interface Cell {
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** The column may be cut on a narrow terminal, to a minimum width. */
+  /** The column may be truncated on a narrow terminal, down to a minimum width. */
   readonly shrinks?: boolean;
 }
 
@@ -18,7 +18,7 @@ const GAP = "  ";
 /** A narrower column would be unreadable. */
 const SHRUNK_CELLS_MIN = 8;
 
-/** Aligned lines, the titles first. Without `widthMax` nothing is cut. */
+/** Aligned lines, the titles first. Nothing is truncated without `widthMax`. */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -39,7 +39,7 @@ export function tableLines(
         const width = widths[index] ?? 0;
         const shown = cut(text, width);
         const padded = pad(shown, width, columns[index]?.align);
-        // Only the text is painted, without the padding, which the last column does not need.
+        // Only the text is coloured, not its padding; the last column needs no padding.
         return padded.replace(shown, () => style(index, shown));
       })
       .join(GAP)

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { expect, test } from "vitest";
 import { dist, type Finished, mainPath } from "../../../../../test/support/built.js";
 
-/** Commands that may open too few files: by what limit, their shell says. */
+/** Commands that may open too few files; their shell sets the limit. */
 
 function limited(files: number, words: readonly string[]): Promise<Finished> {
   const script = `ulimit -n ${files} && exec "$@"`;
@@ -28,7 +28,7 @@ test("with too few files for its modules `run` prints one line, and ends with 71
   expect(seen.filter((text) => text !== "71 one line" && text !== "0 ran\n")).toEqual([]);
 });
 
-/** Loads, uses up all descriptors, and then goes on. */
+/** Loads, uses up all descriptors, and then continues. */
 const withNoneLeft = (load: string, run: string) => [
   "--input-type=module",
   "--eval",

@@ -1,8 +1,9 @@
 /**
- * The shell between the guard and the command. It is the leader of the command's process group and begins as
- * a closed gate: the command starts only when the guard writes its words, which it does after `run` knows the
- * group. If the guard dies first, the descriptor closes and the gate exits. If it dies later, the gate kills
- * the whole group, which nothing else can do when `run` has been stopped or killed as well.
+ * The shell between the guard and the command. It leads the command's process group and begins as a closed
+ * gate: the command starts only when the guard writes the command's words, which it does after `run` knows
+ * the group. If the guard dies before that, the descriptor closes and the gate exits. If the guard dies
+ * later, the gate kills the whole group, which nothing else can do if `run` has been stopped or killed as
+ * well.
  *
  * It is a shell, because a shell can exec, costs a millisecond, and knows how a process ended: Node reports a
  * death by a real-time signal as exit code 0.
@@ -20,7 +21,7 @@ export const GATE_FD = 3;
  */
 export type FromGate = "started" | number;
 
-/** Signals for the command, which the gate survives to report the command's end. */
+/** Signals meant for the command. The gate survives them, to report the command's end. */
 const SIGNALS = "HUP INT QUIT PIPE ALRM TERM USR1 USR2";
 
 /**
@@ -53,7 +54,7 @@ status=$?
 kill -KILL $!; wait
 echo $status >&3`;
 
-/** The line that opens the gate: the words of the command, byte for byte. */
+/** The line that opens the gate: the command's words, byte for byte. */
 export function gateLine(words: readonly string[]): Buffer {
   return Buffer.from(`${words.map(quoted).join(" ")}\n`, "latin1");
 }
@@ -64,8 +65,8 @@ function quoted(word: string): string {
 }
 
 /**
- * The words with the path of an executable program, or the error code of `exec`. Resolved before the gate, so
- * that a missing command differs from one that exits with 127.
+ * The words with the path of the executable program, or the error code of `exec`. Resolved before the gate
+ * opens, so that a missing command differs from one that exits with 127.
  */
 export function resolveCommand(words: readonly string[], searchPath: string): readonly string[] | string {
   const [name = "", ...args] = words;
@@ -74,7 +75,7 @@ export function resolveCommand(words: readonly string[], searchPath: string): re
   for (const folder of name === "" ? [] : searchPath.split(":")) {
     const path = `${folder === "" ? "." : Buffer.from(folder).toString("latin1")}/${name}`;
     const found = faultOf(path);
-    // The shell's "exec" would take a leading dash for an option.
+    // The shell's "exec" would treat a leading dash as an option.
     if (found === undefined) return name.startsWith("-") ? [path, ...args] : words;
     if (found !== "ENOENT") fault = found;
   }

@@ -12,7 +12,7 @@ import {
   startMs,
 } from "./guard-policy.js";
 
-/** The shortest timer of Node. */
+/** Node's shortest timer. */
 const TIMER_MS = 1;
 
 const limits = { killAfterMs: 1_000, killMarginMs: 200, startMs: 2_000 };

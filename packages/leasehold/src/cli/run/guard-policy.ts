@@ -1,25 +1,24 @@
 /**
- * The decision when a guarded process has to end, as pure functions that can be tested without a process or a
- * clock.
+ * Decides when a guarded process has to end. Pure functions, which can be tested without processes or clocks.
  */
 
-/** A deadline on both clocks of the machine; whichever comes first counts. */
+/** A deadline on both clocks of the machine; the earlier one counts. */
 export interface Deadline {
   /**
-   * CLOCK_MONOTONIC, the same for all processes of one machine since its start; it stands still in a
-   * suspended machine.
+   * CLOCK_MONOTONIC, which is the same for all processes of a machine, and stops while the machine is
+   * suspended.
    */
   readonly monotonicMs: number;
-  /** System time: it goes on in a suspended machine, but may be set. */
+  /** System time, which continues while the machine is suspended, but may be set. */
   readonly wallMs: number;
 }
 
 export interface Limits {
-  /** The time between SIGTERM and SIGKILL, if the deadline leaves as much. */
+  /** The time between SIGTERM and SIGKILL, if the deadline leaves that much. */
   readonly killAfterMs: number;
-  /** SIGKILL is sent this long before the deadline, as it has to take effect by then. */
+  /** SIGKILL is sent this long before the deadline, because it has to take effect by then. */
   readonly killMarginMs: number;
-  /** A command starts when at least this much of the lease is left, or the lease has been renewed. */
+  /** A command starts if at least this much of the lease is left, or if the lease has been renewed. */
   readonly startMs: number;
 }
 
@@ -36,7 +35,7 @@ export interface Facts {
   readonly deadline: Deadline;
   readonly orphaned: boolean;
   readonly lost: boolean;
-  /** Monotonic time of the SIGTERM that was sent already. */
+  /** The monotonic time at which SIGTERM was sent, if it was. */
   readonly terminatedAtMs?: number;
 }
 
@@ -47,17 +46,19 @@ export interface Decision {
   readonly wakeInMs: number;
 }
 
-/** The child has this long for its own cleaning up, unless the lease is short. */
+/** The child has this long to clean up, unless the lease is short. */
 const KILL_AFTER_DEFAULT_MS = 5_000;
-/** A quarter: renewals start at a third of the TTL, so many fail before the child is terminated. */
+/** A quarter of the TTL: renewals start after a third, so many must fail before the child is terminated. */
 const KILL_AFTER_SHARE = 4;
-/** A busy machine runs a timer tens of milliseconds late; SIGKILL must still come before the deadline. */
+/**
+ * On a busy machine a timer may be tens of milliseconds late; SIGKILL must still be sent before the deadline.
+ */
 const KILL_MARGIN_MIN_MS = 100;
 const KILL_MARGIN_SHARE = 20;
 /** SIGKILL is repeated this often until the group is gone. */
 const KILL_AGAIN_MS = 20;
 /**
- * The longest pause between two looks at the clocks: no timer runs while the machine is suspended, and
+ * The longest pause between two readings of the clocks: timers stop while the machine is suspended, and
  * afterwards only the system time shows that the deadline has passed.
  */
 const LOOK_MS = 100;
@@ -66,18 +67,20 @@ export function defaultKillAfterMs(ttlMs: number): number {
   return Math.min(KILL_AFTER_DEFAULT_MS, ttlMs / KILL_AFTER_SHARE);
 }
 
-/** For very short leases the margin is a quarter of them: the child should have some time. */
+/** For very short leases the margin is a quarter of the TTL, so that the child has some time. */
 export function killMarginMs(ttlMs: number): number {
   return Math.min(Math.max(KILL_MARGIN_MIN_MS, ttlMs / KILL_MARGIN_SHARE), ttlMs / KILL_AFTER_SHARE);
 }
 
-/** `killAfter` must be less than half the TTL: otherwise SIGTERM would precede several attempts to renew. */
+/**
+ * `killAfter` must be less than half the TTL; otherwise SIGTERM would come before several attempts to renew.
+ */
 export function killAfterMsMax(ttlMs: number): number {
   return ttlMs / 2;
 }
 
 /**
- * Half of the ttl: a renewal is requested before less is left. After a slow acquisition, a command that
+ * Half of the TTL, as a renewal is requested before less is left. After a slow acquisition, a command that
  * started at once could be ended before the first renewal is confirmed.
  */
 export function startMs(ttlMs: number): number {
@@ -88,7 +91,7 @@ export function remainingMs(now: Deadline, deadline: Deadline): number {
   return Math.min(deadline.monotonicMs - now.monotonicMs, deadline.wallMs - now.wallMs);
 }
 
-/** The present action. SIGTERM is not withdrawn by a later renewal. */
+/** The action to take now. A later renewal does not withdraw SIGTERM. */
 export function decide(facts: Facts, limits: Limits): Decision {
   const remaining = remainingMs(facts.now, facts.deadline);
   const untilKillMs = remaining - limits.killMarginMs;
@@ -106,7 +109,7 @@ export function decide(facts: Facts, limits: Limits): Decision {
   return { action: "wait", wakeInMs: Math.min(untilKillMs, untilTerminateMs, LOOK_MS) };
 }
 
-/** Whether a command may start. It must not start only to be terminated. */
+/** Whether a command may start: it must not start only to be terminated. */
 export function mayStart(facts: Facts, limits: Limits, isRenewed: boolean): boolean {
   const isLongEnough = isRenewed || remainingMs(facts.now, facts.deadline) >= limits.startMs;
   return isLongEnough && decide(facts, limits).action === "wait";

@@ -1,7 +1,7 @@
 /**
  * The guard of `leasehold run`: starts the command and ends it before its lease can pass to another holder,
- * whatever happens to `run`. A pipe alone connects it to `run`: the pipe's end means that `run` is dead. It
- * loads nothing unnecessary, because the lease's time already runs while it starts.
+ * whatever happens to `run`. Only pipes connect it to `run`: their end means that `run` is dead. It loads
+ * nothing unnecessary, because the lease may already be running while it starts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
@@ -28,13 +28,13 @@ import {
 } from "./guard-policy.js";
 import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 
-/** Signals that the guard ignores: they are for the command, and `run` passes them on. */
+/** Signals that the guard ignores: they are meant for the command, and `run` passes them on. */
 const IGNORED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-/** The pause between checks whether the last process of the command has ended. */
+/** The pause between checks for the end of the command's last process. */
 const GONE_LOOK_MS = 5;
 
-/** A deadline that is later by less is the same one, read twice. */
+/** If two deadlines differ by less, they are the same one, read twice. */
 const RENEWED_MS = 5;
 
 type Start = Extract<ToGuard, { type: "start" }>;
@@ -51,13 +51,13 @@ class Guard {
   #gate: ChildProcess | undefined;
   #words: readonly string[] = [];
   #processes: CommandProcesses | undefined;
-  /** The state of the command: behind the gate, starting, or running. */
+  /** The command's state: behind the gate, starting, or running. */
   #progress: "waiting" | "opened" | "started" = "waiting";
   /** `run` knows the process group. */
   #mayOpen = false;
-  /** Signals for a command that has not started yet, which would be lost. */
+  /** Signals for a command that has not started yet; sent now, they would be lost. */
   #signals: NodeJS.Signals[] = [];
-  /** The exit status of the command, as a shell has it. */
+  /** The command's exit status, as in a shell. */
   #status: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
@@ -134,17 +134,20 @@ class Guard {
     );
     gate.on("exit", (_code, signal) => this.#sweep(signal));
     send(this.#toRun, { type: "ready", groupId: gate.pid });
-    // An unopened gate is closed by the deadline, too.
+    // The deadline also closes a gate that was never opened.
     this.#lookSoon();
   }
 
-  /** Reports the reason if no process can be created, for example for too many variables or processes. */
+  /**
+   * Reports the reason if no process can be created, for example because there are too many variables or
+   * processes.
+   */
   #spawnGate(env: Start["env"]): ChildProcess | undefined {
     const refused = ({ code = "", message }: NodeJS.ErrnoException): void =>
       this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
     try {
-      // The session is new: the command's processes are one group, and the terminal's signals come through
-      // `run` only.
+      // A new session: the command's processes form one group, and the terminal's signals arrive only through
+      // `run`.
       const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
         stdio: ["inherit", "inherit", "inherit", "pipe"],
         detached: true,
@@ -153,7 +156,7 @@ class Guard {
       gate.on("error", (error) => gate.pid === undefined && refused(error));
       return gate;
     } catch (error) {
-      // Node reports some failures by an event and throws others.
+      // Node reports some failures with an event and throws others.
       refused(error as NodeJS.ErrnoException);
       return undefined;
     }
@@ -174,23 +177,23 @@ class Guard {
   }
 
   /**
-   * Decides after all pending messages have been read: a process that started late, was stopped, or waits for
-   * a processor, reads several deadlines, and only the last counts. Timers run before the pipe is read,
-   * immediates after it.
+   * Decides after all pending messages have been read. A process that started late, was stopped or got no
+   * processor time reads several deadlines, of which only the last counts. Timers run before the pipe is
+   * read, immediates after that.
    */
   #lookSoon(): void {
     clearImmediate(this.#soon);
     this.#soon = setImmediate(() => this.#look());
   }
 
-  /** Looks at both clocks, acts, and sets the timer for the next look. */
+  /** Reads both clocks, acts, and sets the timer for the next time. */
   #look(): void {
     const processes = this.#processes;
     if (processes === undefined) return;
     clearTimeout(this.#timer);
     const facts = this.#facts();
     const { action, cause, wakeInMs } = decide(facts, this.#limits);
-    // A near deadline may still be moved while the command waits to start: then it starts.
+    // While the command waits to start, a near deadline may still be moved, and the command then starts.
     const isTime = mayStart(facts, this.#limits, this.#isRenewed);
     if (isTime && this.#mayOpen && this.#progress === "waiting") this.#open(this.#gate!);
     if (action !== "wait" && !this.#hasTime) {
@@ -205,13 +208,13 @@ class Guard {
     this.#timer = setTimeout(() => this.#lookSoon(), wakeInMs);
   }
 
-  /** Nothing runs that needs time to end: `run` may send a later deadline until the present one. */
+  /** Nothing is running that needs time to end, so `run` may send a later deadline until the present one. */
   get #hasTime(): boolean {
     const isAwaited = this.#progress === "waiting" && !this.#orphaned && !this.#lost;
     return isAwaited && remainingMs(now(), this.#deadline) > 0;
   }
 
-  /** The command has ended: its remaining processes must not outlive the lease either. */
+  /** The command has ended, but its remaining processes must not outlive the lease either. */
   #sweep(signal: NodeJS.Signals | null): void {
     const [processes, gate] = [this.#processes, this.#gate];
     if (processes === undefined || gate === undefined) return;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { dist } from "../../../../../test/support/built.js";
 
-/** A guard that is busy loading: it does not notice that its pipes have closed. */
+/** A guard that is busy loading and does not notice that its pipes have closed. */
 const loading = "data:text/javascript,setInterval(() => undefined, 1000)";
 
 test("the outputs are closed when the process has ended, though its unused guard still loads", async () => {
@@ -16,6 +16,6 @@ test("the outputs are closed when the process has ended, though its unused guard
     stdio: ["ignore", "pipe", "inherit"],
   });
   child.stdout.resume();
-  // Its exit, and the end of its output, which the guard would keep open for ever.
+  // The guard's exit, and the end of its output, which the guard would keep open for ever.
   expect(await once(child, "close")).toEqual([0, null]);
 });

@@ -5,15 +5,16 @@ import { MARK_VARIABLE, markWithin } from "./process-group.js";
 const GUARD_PATH = fileURLToPath(new URL("./guard.js", import.meta.url));
 
 /**
- * The idle time of a guard, which costs memory. It ends after a longer wait for the lease, and another is
- * started for the command. The time to load the command and to connect is not part of it: on a busy machine
- * both take longer, and another guard would take as long again to start, under the lease.
+ * The maximum idle time of a guard, which costs memory. If the wait for the lease is longer, the guard ends,
+ * and another is started for the command. The time to load the command and to connect does not count: on a
+ * busy machine both take longer, and so would the start of another guard, during the lease.
  */
 const IDLE_MS_MAX = 2_000;
 
 /**
- * The variable for which Node reads and decodes all certificates, its own included, when a process starts.
- * The guard needs none, and starts with two thirds of the processor time without it. The command has it.
+ * If this variable is set, Node reads and decodes all certificates, including its own, when a process starts.
+ * The guard needs none, and without the variable starts with two thirds of the processor time. The command
+ * gets the variable.
  */
 const CERTIFICATES_VARIABLE = "NODE_EXTRA_CA_CERTS";
 
@@ -23,9 +24,11 @@ export function withheldVariables(): Readonly<Record<string, string>> {
   return value === undefined ? {} : { [CERTIFICATES_VARIABLE]: value };
 }
 
-/** Descriptors 3 and 4 connect the guard to this process: it ends when they close before it has work. */
+/**
+ * Descriptors 3 and 4 connect the guard to this process. If they close before it has work, the guard ends.
+ */
 export function startGuard(path: string = GUARD_PATH): ChildProcess {
-  // The session is new: signals of the terminal must not end the guard before the command.
+  // A new session: the terminal's signals must not end the guard before the command.
   return spawn(process.execPath, [path], {
     stdio: ["inherit", "inherit", "inherit", "pipe", "pipe"],
     detached: true,
@@ -37,17 +40,17 @@ export function startGuard(path: string = GUARD_PATH): ChildProcess {
   });
 }
 
-/** Starts a guard during the acquisition of the lease, which is faster than the start of Node. */
+/** Starts a guard during the acquisition of the lease, because that is faster than the start of Node. */
 export class GuardStarter implements Disposable {
   readonly #path: string | undefined;
   #early: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
 
-  /** @param path of another guard than the compiled one, in tests */
+  /** @param path the guard's file if it is not the compiled one, in tests */
   constructor(path?: string) {
     this.#path = path;
     this.#early = startGuard(path);
-    // A guard that fails is started once more for the command, and its error reported then.
+    // If the guard fails, another is started for the command, and its error is reported then.
     this.#early.on("error", this.#forget);
     this.#early.on("exit", this.#forget);
   }
@@ -62,7 +65,7 @@ export class GuardStarter implements Disposable {
     this.#early = undefined;
   };
 
-  /** The guard, which is the caller's from now on. */
+  /** The guard, which from now on belongs to the caller. */
   take(): ChildProcess {
     const early = this.#early;
     clearTimeout(this.#idle);
@@ -74,13 +77,14 @@ export class GuardStarter implements Disposable {
   }
 
   /**
-   * Ends an unused guard. It has our outputs, and must not keep their readers waiting until it has been
-   * loaded and reads that its pipes have closed; a process that is stuck in a file system never closes them.
+   * Ends an unused guard. The guard has inherited our outputs, and must not keep their readers waiting until
+   * it has loaded and notices that its pipes have closed. A process that is stuck in a file system never
+   * closes them.
    */
   [Symbol.dispose](): void {
     clearTimeout(this.#idle);
     const early = this.#early;
-    // It ends a while later: who takes a guard meanwhile gets another.
+    // This guard ends a while later; a caller that takes a guard meanwhile gets another.
     this.#early = undefined;
     // A process that could not be started has no pipes.
     for (const pipe of early?.stdio?.slice(3) ?? []) pipe?.destroy();
@@ -92,22 +96,22 @@ export class GuardStarter implements Disposable {
 let early: GuardStarter | undefined;
 
 /**
- * Starts a guard for words that run a command, before the modules of the command are loaded: the guard is the
- * last that its start waits for.
+ * Starts a guard if the words run a command, before that command's modules are loaded: the guard takes
+ * longest to start.
  */
 export function startGuardEarly(words: readonly string[]): void {
   const end = words.indexOf("--");
   if (end === -1 || !words.slice(0, end).includes("run")) return;
   try {
     early = new GuardStarter();
-    // Refused words take no guard, and it must not keep the readers of our outputs waiting.
+    // If the words are refused, the guard stays unused, and must not keep the readers of our outputs waiting.
     process.once("exit", () => early?.[Symbol.dispose]());
   } catch {
-    // The command starts another, and reports why it can't.
+    // The command tries to start another, and reports the error.
   }
 }
 
-/** The caller's own: with the guard that was started early, or with a new one. */
+/** A starter that belongs to the caller: the early one, or a new one. */
 export function guardStarter(): GuardStarter {
   const started = early ?? new GuardStarter();
   early = undefined;

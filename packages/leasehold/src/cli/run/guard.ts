@@ -1,5 +1,5 @@
 import { holdSignals } from "../common/signals.js";
 
-// Before anything else is loaded: a signal to a whole service also reaches the guard.
+// Called before anything else is loaded: a signal to a whole service also reaches the guard.
 holdSignals();
 void import("./guard-process.js").then(({ beGuard }) => beGuard());

@@ -34,7 +34,7 @@ test.skipIf(process.platform !== "linux")(
       bytes: { words: ["true"], variables: [] },
       env: {},
       deadline: deadlineIn(20_000),
-      // Too close for a command, which could not be ended in time.
+      // Too close to start a command, which could not be ended in time.
       limits: { killAfterMs: 30_000, killMarginMs: 500, startMs: 0 },
       guardPath,
     });
@@ -73,7 +73,7 @@ test.skipIf(process.platform !== "linux").each([false, true])(
     const before = childrenOf(process.pid);
     using guards = new GuardStarter(guardPath);
     const early = childrenOf(process.pid).find((child) => !before.includes(child));
-    // Its process goes on for a while.
+    // Its process continues for a while.
     if (isEnded) guards[Symbol.dispose]();
     const command = new GuardedCommand({
       bytes: { words: ["true"], variables: [] },

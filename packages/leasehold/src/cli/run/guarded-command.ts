@@ -15,24 +15,26 @@ import type { Cause, Deadline, Limits } from "./guard-policy.js";
 import { type GuardStarter, startGuard, withheldVariables } from "./guard-starter.js";
 import { CommandProcesses, MARK_VARIABLE, markWithin } from "./process-group.js";
 
-/** How a guarded command ended; in every case it and its descendants are gone, except for daemons. */
+/**
+ * How a guarded command ended. In every case the command and its descendants have exited, except for daemons.
+ */
 export type Ending =
   | {
       readonly kind: "ended";
-      /** 128 + n after a death by signal n; `null` when only `signal` is known, or not even that. */
+      /** 128 + n if signal n ended it; `null` if only `signal` is known, or not even that. */
       readonly code: number | null;
       readonly signal: NodeJS.Signals | null;
-      /** Set when the guard ended the command, or this process did. */
+      /** Set if the guard or this process ended the command. */
       readonly cause?: Cause;
       /** Everything had ended before the deadline that the guard knew. */
       readonly inTime: boolean;
-      /** Processes that left the command's session and run on. */
+      /** Processes that left the command's session and are still running. */
       readonly daemons: readonly string[];
     }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string }
-  /** The guard died: before the command could start, or else the command was killed. */
+  /** The guard died. Either the command had not started, or it was killed. */
   | { readonly kind: "unguarded"; readonly how: string; readonly isKilled: boolean }
-  /** There is no guard, and so no command: the system has no process or descriptor for one. */
+  /** Neither the guard nor the command was started: the system has no process or descriptor left. */
   | { readonly kind: "no-guard"; readonly error: Error };
 
 export interface GuardedStart {
@@ -40,17 +42,17 @@ export interface GuardedStart {
   readonly env: Readonly<Record<string, string>>;
   readonly deadline: Deadline;
   readonly limits: Limits;
-  /** The compiled guard; another one only in tests. */
+  /** The path of the guard; only tests use another than the compiled one. */
   readonly guardPath?: string;
-  /** Guards that were started before. */
+  /** Supplies guards that were started earlier. */
   readonly guards?: GuardStarter | undefined;
 }
 
-/** Timeout of the guard, which answers within milliseconds unless the machine is very busy. */
+/** Timeout for the guard, which answers within milliseconds unless the machine is very busy. */
 const GUARD_ANSWER_MS = 1_000;
-/** The pause between checks whether a command that we killed has ended. */
+/** The pause between checks for the end of a command that this process has killed. */
 const GONE_LOOK_MS = 5;
-/** Enough for marks that are unique on a machine. */
+/** Enough random bytes for marks that are unique on a machine. */
 const MARK_BYTES = 8;
 
 /** The side of `run`: starts the guard, which starts the command, and stays connected to it by pipes. */
@@ -58,7 +60,7 @@ export class GuardedCommand {
   /** Settles when the command and its descendants have ended. Never rejects. */
   readonly ended: Promise<Ending>;
   readonly #guard: ChildProcess;
-  /** Absent when the guard could not be started. */
+  /** Absent if the guard could not be started. */
   #toGuard: Socket | undefined;
   readonly #mark: string;
   #settle: (ending: Ending) => void = () => undefined;
@@ -78,7 +80,7 @@ export class GuardedCommand {
     const { bytes, deadline, limits } = start;
     this.#deadline = deadline;
     this.#guard.on("error", (error) => this.#settle({ kind: "no-guard", error }));
-    // Node makes no pipes for a process that could not be started for want of descriptors.
+    // Node creates no pipes if the process could not be started because no descriptors were left.
     if (this.#guard.pid === undefined) return;
     this.#toGuard = this.#guard.stdio[FROM_RUN_FD] as Socket;
     ignoreErrors(this.#toGuard);
@@ -103,15 +105,15 @@ export class GuardedCommand {
   }
 
   /**
-   * The lease is lost: the command must end at once. The guard is notified, and the command killed here as
-   * well.
+   * The lease is lost, so the command must end at once. This notifies the guard, and also kills the command
+   * from here.
    */
   lose(): void {
     if (this.#isLost) return;
     this.#isLost = true;
     this.#send({ type: "lost" });
     this.#processes?.kill();
-    // An unresponsive guard (stopped, say) is useless: we end the command ourselves.
+    // The guard does not respond, for example because it was stopped: this process ends the command.
     const impatient = setTimeout(() => this.#guard.kill("SIGKILL"), GUARD_ANSWER_MS);
     void this.ended.then(() => clearTimeout(impatient));
   }
@@ -133,7 +135,7 @@ export class GuardedCommand {
         // The group's number may be reused from now on.
         this.#processes = undefined;
         const { code, signal, daemons, inTime } = message;
-        // Processes that this process killed may have ended before the guard reads the reason.
+        // Processes killed from here may have ended before the guard reads the reason.
         const cause = message.cause ?? (this.#isLost ? "lost" : undefined);
         this.#end({ kind: "ended", code, signal, daemons, inTime, ...(cause && { cause }) });
         break;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CommandProcesses } from "./process-group.js";
 
-/** Processes in /proc, by number; and an event just before one is read. */
+/** Simulated processes in /proc, by number, with an event just before one is read. */
 const machine = vi.hoisted(() => ({
   processes: new Map<string, { group: number; session: number }>(),
   beforeLook: (_pid: string): void => undefined,

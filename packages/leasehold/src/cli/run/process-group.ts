@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, readdirSync } from "node:f
 
 const isLinux = process.platform === "linux";
 
-/** Sends a signal to every process of a group; nothing happens when there is none left. */
+/** Sends a signal to every process of a group. Does nothing if none is left. */
 export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
   send(-groupId, signal);
 }
@@ -12,12 +12,12 @@ function send(target: number, signal: NodeJS.Signals): void {
     process.kill(target, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // ESRCH: all have ended. EPERM: a process changed its user, and is beyond our control.
+    // ESRCH: all have ended. EPERM: a process has changed its user and cannot be controlled.
     if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
 }
 
-/** True when no process of the group can run any more. Unreaped zombies do not count. */
+/** True if no process of the group is left. Unreaped zombies do not count. */
 export function groupIsGone(groupId: number): boolean {
   try {
     process.kill(-groupId, 0);
@@ -30,7 +30,7 @@ export function groupIsGone(groupId: number): boolean {
 /** The variable that every process of a command inherits; its value ends with the command's unique mark. */
 export const MARK_VARIABLE = "LEASE_RUN";
 
-/** The mark of a command: that of the enclosing `run`, if there is one, then its own. */
+/** The mark of a command: that of the enclosing `run`, if any, followed by its own. */
 export function markWithin(outer: string | undefined, own: string): string {
   return outer === undefined || outer === "" ? own : `${outer}/${own}`;
 }
@@ -40,20 +40,21 @@ interface Found {
   readonly group: readonly Stat[];
   /** In its session, in another group, like `timeout` and the jobs of `set -m`. */
   readonly session: readonly Stat[];
-  /** In a session of its own, as part of a nested `leasehold run`. */
+  /** In a separate session, as part of a nested `leasehold run`. */
   readonly nested: readonly Stat[];
-  /** In a session of its own: a daemon, which is meant to stay. */
+  /** In a separate session: a daemon, which is meant to stay. */
   readonly daemons: readonly Stat[];
 }
 
 /**
- * All processes of one command. Without /proc, its process group; on Linux also processes that have left the
- * group: by the session, which a program leaves only on purpose, and by the mark in the environment.
+ * All processes of one command. Without /proc, these are its process group. On Linux, processes that have
+ * left the group are also found: by their session, which a program leaves only on purpose, and by the mark in
+ * their environment.
  */
 export class CommandProcesses {
   readonly #groupId: number;
   readonly #mark: string;
-  /** The start of the command: older processes are not its own. */
+  /** The start time of the command; older processes do not belong to it. */
   readonly #since: number;
 
   constructor(groupId: number, mark: string) {
@@ -67,7 +68,7 @@ export class CommandProcesses {
     signalGroup(this.#groupId, signal);
   }
 
-  /** SIGTERM for all but daemons. A `run` within the command passes it on by itself. */
+  /** Sends SIGTERM to all but daemons. A nested `run` passes it on by itself. */
   terminate(): void {
     const { session } = this.#find();
     // A stopped process handles SIGTERM only when it continues.
@@ -78,7 +79,8 @@ export class CommandProcesses {
   }
 
   /**
-   * The lease ends: kills everything, even daemons. The next look finds processes that were forked meanwhile.
+   * At the end of the lease, kills everything, even daemons. The next check finds processes that were forked
+   * meanwhile.
    */
   kill(): void {
     const { session, nested, daemons } = this.#find();
@@ -86,8 +88,8 @@ export class CommandProcesses {
   }
 
   /**
-   * The command has ended: kills its remaining processes, except for daemons. When there are none, returns
-   * the daemons as `name (pid)`.
+   * After the end of the command, kills its remaining processes except for daemons. When there are none,
+   * returns the daemons as `name (pid)`.
    */
   sweep(): string[] | undefined {
     const { group, session, nested, daemons } = this.#find();
@@ -142,13 +144,13 @@ interface Stat {
   readonly started: number;
 }
 
-/** Enough for a machine that starts processes without a pause; the next look sees those that follow. */
+/** Enough even if processes are started without a pause; the next check finds later ones. */
 const listingsMax = 10;
 
 /**
- * A container's first process often collects no orphans: the dead would keep a finished group "alive".
- * A process that forks after a listing and ends before we come to it has a child that the listing lacks;
- * therefore all are listed again until there are no new ones.
+ * Zombies are left out: a container's first process often reaps no orphans, and they would keep a finished
+ * group "alive". A process may fork after /proc was listed and end before it is read, so that its child is
+ * not in the list. Therefore /proc is listed again until there are no new processes.
  */
 function stats(): Stat[] {
   if (!isLinux) return [];
@@ -168,7 +170,7 @@ function stats(): Stat[] {
 
 /**
  * More than the longest line of /proc/PID/stat: 52 numbers of at most 20 digits, and a short name. One buffer
- * for all: `readFileSync` takes 64 KiB for each file of /proc, and most of the time of a look.
+ * for all files: `readFileSync` allocates 64 KiB for each file of /proc, which would take most of the time.
  */
 const statBytes = Buffer.allocUnsafe(2_048);
 
@@ -184,7 +186,8 @@ function readStat(processId: string): Stat | undefined {
   } catch {
     return undefined; // The process ended meanwhile.
   }
-  // The name in parentheses may itself hold blanks and parentheses: the fields begin after the last one.
+  // The name in parentheses may itself contain blanks and parentheses, so the fields begin after the last
+  // parenthesis.
   const end = text.lastIndexOf(")");
   const fields = text.slice(end + 2).split(" ");
   const [state, , group, session] = fields;

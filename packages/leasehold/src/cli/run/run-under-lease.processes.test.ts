@@ -11,7 +11,7 @@ import { groupIsGone } from "./process-group.js";
 import { type RunRequest, runUnderLease } from "./run-under-lease.js";
 import { SignalRelay } from "./signal-relay.js";
 
-/** A lease whose time the test moves by hand. */
+/** A lease whose remaining time the test sets by hand. */
 class FakeLease {
   readonly resource = "demo/x";
   readonly holder = "me/1";
@@ -21,7 +21,7 @@ class FakeLease {
   readonly #requests = new AbortController();
   readonly releaseRequested = this.#requests.signal;
   endMs: number;
-  /** As `on("renewed")` has it. */
+  /** Registers a listener, like `on("renewed")`. */
   readonly heard = new Set<(event: { readonly lease: Lease }) => void>();
   releasedAtMs: number | undefined;
   /** Called when the lease is released. */
@@ -42,7 +42,7 @@ class FakeLease {
     this.#requests.abort(new LeaseholdError("RELEASE_REQUESTED", "ada asks for it"));
   }
 
-  /** Like a renewal, which this process learns of at once. */
+  /** Simulates a renewal, of which this process is notified at once. */
   renew(): void {
     this.endMs = performance.now() + this.ttlMs;
     for (const run of this.heard) run({ lease: this as unknown as Lease });
@@ -96,7 +96,7 @@ function requestOf(script: string, more: Partial<RunRequest> = {}): RunRequest {
   return {
     resource: "demo/x",
     command: "/bin/sh",
-    // A shell's messages about killed children are not for the output of the tests.
+    // Keeps a shell's messages about killed children out of the tests' output.
     args: ["-c", `exec 2>/dev/null; ${script}`],
     ttl: 10_000,
     conflictExitCode: exitCode("conflict"),
@@ -118,7 +118,10 @@ function run(request: RunRequest, signals: SignalRelay, leases = fakeLeases()): 
   return running;
 }
 
-/** Shell that writes its own process id, which is also its group's, where {@link startedPid} finds it. */
+/**
+ * Shell code that writes its own process id, which is also its group's, to the place where {@link startedPid}
+ * finds it.
+ */
 const announce = (): string => `echo $$ > ${folder}/new; mv ${folder}/new ${folder}/pid;`;
 const IGNORE_TERM = "trap '' TERM; ";
 const FOR_EVER = "while :; do sleep 0.05; done";
@@ -142,7 +145,7 @@ function startedPid(): Promise<number> {
 test("a guard that starts later than the first lease lasts runs the command under the renewed one", async () => {
   const ttl = 3_000;
   const slow = join(folder, "slow-guard.mjs");
-  // Like on a very busy machine: all messages of `run` wait in the pipe meanwhile.
+  // As on a very busy machine: all messages of `run` wait in the pipe meanwhile.
   const wait = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ttl + 500});`;
   writeFileSync(slow, `${wait} await import(${JSON.stringify(guardPath)});`);
   const ended = start("exit 5", { guardPath: slow, ttl });
@@ -265,7 +268,7 @@ test("a signal during the wait ends it, and nothing is started", async () => {
 test.each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
-  // A command may use these signals for something else than its end.
+  // A command may use these signals for something other than its end.
   ["SIGHUP", 0],
   ["SIGQUIT", 0],
 ] as const)(
@@ -337,7 +340,7 @@ describe("when the lease ends first", () => {
     await startedPid();
     const wallMs = Date.now;
     using _setBack = vi.spyOn(Date, "now").mockImplementation(() => wallMs() - 20_000);
-    // The guard, whose clock was not, sees a deadline that has passed.
+    // The guard's clock was not changed, so it sees a deadline that has passed.
     expect(await ending).toBe(76);
   });
 
@@ -358,7 +361,7 @@ describe("when the lease ends first", () => {
     const guard = childrenOf(process.pid).find((child) => !before.includes(child)) ?? 0;
     process.kill(guard, "SIGSTOP");
     lease.endMs = performance.now() + 20_000;
-    // Past the deadline that it knows.
+    // This is past the deadline that the guard knows.
     await sleep(6_100);
     process.kill(guard, "SIGCONT");
     expect(await ending).toBe(5);
@@ -375,7 +378,7 @@ describe("when the lease ends first", () => {
 test("a command that ended in time has its own exit code, also when it is read after the end of the lease", async () => {
   const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 4_000 });
   await startedPid();
-  // As if this process were stopped for this time.
+  // Simulates that this process is stopped for this time.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_200);
   expect(lease.remaining()).toBe(0);
   expect(await ending).toBe(5);

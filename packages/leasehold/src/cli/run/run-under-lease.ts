@@ -25,38 +25,41 @@ export type RunRequest = Wanted & RunTerms;
 interface RunTerms {
   readonly command: string;
   readonly args: readonly string[];
-  /** The same as bytes, if it differs from the UTF-8 of these words. */
+  /** The command as bytes, if they differ from these words in UTF-8. */
   readonly bytes?: CommandBytes;
   readonly ttl?: Duration;
   /** Data of the tenure for others. */
   readonly data?: JsonValue | undefined;
-  /** The wait for the lease; a handle has none. 0: no wait. */
+  /** The wait for the lease; 0: no wait. Not used with a handle. */
   readonly wait?: Duration;
   readonly killAfter?: Duration;
   readonly conflictExitCode: number;
   readonly lostExitCode: number;
-  /** Whether to end the command with SIGTERM when another asks for the lease. */
+  /** Whether to end the command with SIGTERM when somebody else asks for the lease. */
   readonly yields?: boolean;
   readonly guardPath?: string;
-  /** Guards that were started during the acquisition. */
+  /** Supplies guards that were started during the acquisition. */
   readonly guards?: GuardStarter;
-  /** Prints messages: errors, which have codes, and notes. */
+  /** Prints messages: errors, which have codes, or notes. */
   readonly print: (message: string, codes?: ErrorCodes) => void;
 }
 
 /**
- * The guard learns of a deadline that moved without a renewal, by a change of the clock, within this share of
- * the TTL.
+ * If the deadline moves without a renewal, through a change of the clock, the guard is notified within this
+ * fraction of the TTL.
  */
 const WATCH_SHARE = 20;
 const WATCH_MIN_MS = 25;
-/** The guard has failed to kill when half of its margin is left. */
+/** When only this fraction of its margin is left, the guard has failed to kill the command. */
 const LAST_MARGIN_SHARE = 2;
-/** A stall for this share of the TTL is the likely reason of a failed renewal. */
+/** A stall for this fraction of the TTL is the likely reason for a failed renewal. */
 const STALL_SHARE = 10;
-/** Deadlines that differ by less are the same one, read twice. */
+/** If two deadlines differ by less, they are the same one, read twice. */
 const DEADLINE_CHANGE_MS = 5;
-/** After the loss of the lease, the wait for the command's end before it is reported as unknown. */
+/**
+ * How long to wait for the command's end after the loss of the lease, before the end is reported as
+ * unconfirmed.
+ */
 const LOST_CONFIRM_MS = 5_000;
 /** Timeout of the query for the holder after a refused `--try`, for the message. */
 const WHO_HOLDS_TIMEOUT_MS = 1_000;
@@ -65,8 +68,8 @@ const WHO_HOLDS_TIMEOUT_MS = 1_000;
  * Acquires the lease, runs the command under it and releases the lease when the command has ended.
  *
  * @returns the exit code: the command's own, 128 + n for a signal, or one of those in the request.
- * @throws CommandFailure, LeaseholdError when the lease could not be had; the reason of the relay's
- *   `withoutCommand` when a signal came before there was a command.
+ * @throws CommandFailure, LeaseholdError if the lease could not be acquired; the reason of the relay's
+ *   `withoutCommand` if a signal came before there was a command.
  */
 export async function runUnderLease(
   leases: Leases,
@@ -83,7 +86,7 @@ export async function runUnderLease(
   request.guards?.limitIdling();
   const lease = await acquire(leases, request, ttlMs, signals.withoutCommand);
   try {
-    // The signal came together with the lease: nothing has been started.
+    // The signal arrived together with the lease; nothing has been started.
     signals.withoutCommand.throwIfAborted();
     return await runHolding(leases, lease, limits, request, signals);
   } finally {
@@ -119,7 +122,7 @@ async function acquire(
     signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
-    // A counted or shared lease has no single holder to name.
+    // A counted or shared lease has no single holder.
     if (Object.keys(form).length > 0) throw conflict(error.message, error.code, request);
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
     const { why, isConflict } = await whyNot(leases, resource);
@@ -150,7 +153,7 @@ async function attach(
   }
 }
 
-/** A conflict, unless no caller can acquire the lease: then another holder is not the reason. */
+/** A conflict, unless nobody can acquire the lease: another holder is then not the reason. */
 async function whyNot(leases: Leases, resource: string): Promise<{ why: string; isConflict: boolean }> {
   const options = { timeout: WHO_HOLDS_TIMEOUT_MS };
   const hint = await leases.holder(resource, options).catch(() => undefined);
@@ -196,7 +199,7 @@ async function runHolding(
   }
 }
 
-/** Sends SIGTERM to the command, if the caller wants that; the time until its end is its own choice. */
+/** Sends SIGTERM to the command if the caller wants that. The command decides how long it takes to end. */
 function answerRequests(lease: Lease, command: GuardedCommand, request: RunRequest): void {
   const { releaseRequested } = lease;
   const onRequest = (): void => {
@@ -209,7 +212,7 @@ function answerRequests(lease: Lease, command: GuardedCommand, request: RunReque
 }
 
 /**
- * The lease's end on both clocks. They are read first: what passes until `remaining` answers is then on the
+ * The lease's end on both clocks. The clocks are read first, so the time until `remaining` answers is on the
  * safe side.
  */
 function deadlineOf(lease: Lease): Deadline {
@@ -223,7 +226,7 @@ class Stalls {
   longestMs = 0;
   #lookedMs = performance.now();
 
-  /** @param afterMs when this look was due, counted from the former */
+  /** @param afterMs when this check was due, counted from the previous one */
   look(afterMs: number): void {
     const nowMs = performance.now();
     this.longestMs = Math.max(this.longestMs, nowMs - this.#lookedMs - afterMs);
@@ -232,7 +235,7 @@ class Stalls {
 }
 
 /**
- * Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be
+ * Keeps the guard's deadline up to date until the command has ended; `undefined` if the end could not be
  * confirmed.
  */
 async function watch(
@@ -248,7 +251,7 @@ async function watch(
   let last: NodeJS.Timeout | undefined;
   const look = (): void => {
     stalls.look(everyMs);
-    // The guard has killed the command by then, unless it has been stopped.
+    // The guard has killed the command by then, unless the guard has been stopped.
     const untilLastMs = lease.remaining() - marginMs / LAST_MARGIN_SHARE;
     if (untilLastMs <= 0) command.lose();
     else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
@@ -257,8 +260,8 @@ async function watch(
   const sendIfMoved = (): void => {
     const deadline = deadlineOf(lease);
     const isMoved = Math.abs(deadline.monotonicMs - sent.monotonicMs) >= DEADLINE_CHANGE_MS;
-    // The guard must not wait for a time that repeats. It takes a clock that was set forward for a
-    // suspension, which looks the same.
+    // The guard must not wait for a time that repeats. It cannot distinguish a clock that was set forward
+    // from a suspension.
     const isSetBack = sent.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
     if (!isMoved && !isSetBack) return;
     stalls.longestMs = 0;
@@ -326,7 +329,7 @@ function conclude(
     print(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`, { code, exitCode: exit });
     return exit;
   }
-  // If this process was stopped meanwhile, the command's end counts from when it happened.
+  // If this process was stopped meanwhile, the time at which the command ended counts.
   const endedInTime = ending.kind === "ended" && ending.cause === undefined && ending.inTime;
   if (!endedInTime && lease.remaining() <= 0) {
     const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };

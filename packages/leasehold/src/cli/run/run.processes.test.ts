@@ -14,18 +14,18 @@ import {
 } from "../../../../../test/support/built.js";
 
 /**
- * The command after `run` or its guard is killed or stopped, which only real processes can show. The lease is
- * one of an in-memory provider inside the process of `run`.
+ * What happens to the command if `run` or its guard is killed or stopped, which only real processes can show.
+ * The lease comes from an in-memory provider inside the process of `run`.
  */
 
 const TTL_MS = 3_000;
-/** The default for that ttl. */
+/** The default for this TTL. */
 const KILL_AFTER_MS = TTL_MS / 4;
-/** For a machine that is busy. */
+/** Allows for a busy machine. */
 const SLACK_MS = 500;
-/** Many start at once, and each is three processes. */
+/** Many start at once, and each consists of three processes. */
 const START_MS_MAX = 20_000;
-/** The command does not listen to SIGTERM, and has a child of its own in the same group. */
+/** The command ignores SIGTERM, and has a child in the same group. */
 const STUBBORN = (folder: string): string =>
   `trap '' TERM; sh -c 'trap "" TERM; while :; do sleep 0.05; done' & echo $$ $! $LEASE_DEADLINE_MS > ${folder}/new; ` +
   `mv ${folder}/new ${folder}/facts; while :; do sleep 0.05; done`;
@@ -64,7 +64,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** The guard is the one child of `run`. */
+/** The guard is the only child of `run`. */
 function guardOf(run: Running): number {
   const [guard] = childrenOf(run.pid);
   if (guard === undefined) throw new Error("run has no child");
@@ -72,8 +72,9 @@ function guardOf(run: Running): number {
 }
 
 /**
- * The latest end of the lease of a `run` that was stopped or killed at a time: before a renewal, exactly.
- * After a slow acquisition the first renewal comes before its third, but not before a twelfth.
+ * The latest possible end of the lease of a `run` that was stopped or killed at this time; exact before the
+ * first renewal. After a slow acquisition the first renewal comes before a third of the TTL, but not before a
+ * twelfth.
  */
 function endMs({ deadlineMs }: Facts, atMs: number): number {
   const mayBeRenewed = atMs > deadlineMs - (TTL_MS * 11) / 12;
@@ -85,7 +86,7 @@ async function goneAtMs({ pid, grandchild }: Facts): Promise<number> {
   return Date.now();
 }
 
-/** At once, as each of them mostly waits for a lease to come near its end. */
+/** Concurrently, as each of them mostly waits for a lease to approach its end. */
 describe
   .skipIf(process.platform !== "linux")
   .concurrent("the command is gone before the lease can pass on", () => {
@@ -95,7 +96,7 @@ describe
       const killedAtMs = Date.now();
       const goneMs = await goneAtMs(facts);
       expect(goneMs).toBeLessThan(endMs(facts, killedAtMs));
-      // The pipe's end suffices: the guard does not wait for the deadline.
+      // The end of the pipe is enough: the guard does not wait for the deadline.
       expect(goneMs).toBeLessThan(killedAtMs + KILL_AFTER_MS + SLACK_MS);
       expect(goneMs).toBeGreaterThanOrEqual(killedAtMs + KILL_AFTER_MS - SLACK_MS);
     });
@@ -146,7 +147,7 @@ test("the command has the terminal's input and outputs", async () => {
   expect(await run.finished).toEqual({ code: 0, signal: null, stdout: "through\n", stderr: "problem\n" });
 });
 
-/** `leasehold run` of a shell script, with a lease in memory. */
+/** Runs a shell script with `leasehold run` and a lease in memory. */
 function runScript(script: string): Promise<Finished> {
   const run = leasehold(["run", "demo/x", "--endpoints", "memory:", "--", "/bin/sh", "-c", script]);
   running.push(run);
@@ -163,8 +164,8 @@ function sleepers(seconds: string): number[] {
 }
 
 /**
- * Starts `leasehold` by a shell, as bytes that are not UTF-8 cannot be passed from here. The output is read
- * as latin1.
+ * Starts `leasehold` through a shell, because bytes that are not UTF-8 cannot be passed from here. The output
+ * is read as latin1.
  */
 async function printedBy(script: string): Promise<string> {
   const env = { ...process.env, NODE: process.execPath, MAIN: mainPath };
@@ -243,7 +244,7 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     running.push(run);
     const sleeper = await eventually("it sleeps", () => sleepers(seconds)[0], START_MS_MAX);
     run.process.kill("SIGHUP");
-    // The time of a hang-up through two processes, with a margin.
+    // The time that a hang-up takes through two processes, with a margin.
     await new Promise((resolve) => setTimeout(resolve, 500));
     if (isAlive(sleeper)) process.kill(sleeper, "SIGTERM");
     expect((await run.finished).code).toBe(code);

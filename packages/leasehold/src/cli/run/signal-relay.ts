@@ -10,27 +10,27 @@ type Forwarded = (typeof FORWARDED)[number];
 const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
 
 /**
- * Signals that only request the end. SIGHUP makes many programs reload their settings, and SIGQUIT makes some
- * print their state.
+ * The signals that only request the end. SIGHUP makes many programs reload their settings, and SIGQUIT makes
+ * some print their state.
  */
 const ENDING: ReadonlySet<Forwarded> = new Set(["SIGINT", "SIGTERM"]);
 
-/** Signals end the opening and the wait for the lease; while a command runs they are passed to it. */
+/** Signals end the opening and the wait for the lease. While a command runs, they are passed to it. */
 export class SignalRelay implements Disposable {
   readonly #abort = new AbortController();
   #received: Forwarded | undefined;
-  /** The first signal that requested the command's end, and that of any later command. */
+  /** The first signal that requested the end of the command and of any later one. */
   #asked: Forwarded | undefined;
   #command: GuardedCommand | undefined;
   readonly #stop = listenToSignals(FORWARDED, (signal) => this.#on(signal));
 
-  /** Aborts when a signal asks to end while there is no command. */
+  /** Aborts when a signal requests the end while there is no command. */
   get withoutCommand(): AbortSignal {
     return this.#abort.signal;
   }
 
   /**
-   * The exit code for the first signal that requested the end: before a command started, or of the present
+   * The exit code for the first signal that requested the end, before a command started or during the present
    * one.
    */
   get exitCode(): number | undefined {
@@ -49,8 +49,8 @@ export class SignalRelay implements Disposable {
   }
 
   /**
-   * Forgets forwarded signals, except a request to end: the command may have ended by the loss of its lease
-   * instead.
+   * Forgets forwarded signals except a request to end, as the command may have ended because of the loss of
+   * its lease instead.
    */
   commandIsGone(): void {
     this.#command = undefined;

@@ -7,7 +7,7 @@ import type { SettingsFile } from "./settings-file.js";
 /** The variable of `--config`. */
 export const configVariable = "LEASEHOLD_CONFIG";
 
-/** The settings with which this process runs. */
+/** The settings that this process uses. */
 export interface Applied {
   readonly command: Command;
   readonly path: string | undefined;
@@ -16,18 +16,18 @@ export interface Applied {
 
 let applied: Applied | undefined;
 
-/** The settings of the command that this process runs; `undefined` before it runs. */
+/** The settings of this process's command; `undefined` before it runs. */
 export function appliedSettings(): Applied | undefined {
   return applied;
 }
 
-/** The file of settings of the command line or the environment. */
+/** The settings file named by the command line or the environment. */
 export function configPathOf(command: Command, environment: NodeJS.ProcessEnv): string | undefined {
   const given: unknown = programOf(command).getOptionValue("config");
   return typeof given === "string" ? given : environment[configVariable] || undefined;
 }
 
-/** Read only where there is one: the module is not in the bundle of the command. */
+/** The module is loaded only if there is a file, as it is not in the command's bundle. */
 export async function readConfig(path: string | undefined): Promise<SettingsFile | undefined> {
   if (path === undefined) return undefined;
   const { readSettings } = await import("./settings-file.js");
@@ -35,7 +35,8 @@ export async function readConfig(path: string | undefined): Promise<SettingsFile
 }
 
 /**
- * Gives a command about to run its settings: those of its flags, else of the environment, else of the file.
+ * Gives a command that is about to run its settings, from flags, the environment or the file, in this order
+ * of precedence.
  *
  * @throws CommandFailure with a code of `faults.ts`
  */

@@ -1,15 +1,15 @@
 import type { ConfigFault } from "../common/config-faults.js";
 
-/** A value, and the line on which it begins. */
+/** A value and the line on which it begins. */
 export interface Placed {
   readonly line: number;
   readonly value: string | number | boolean | null | readonly Placed[] | ReadonlyMap<string, Placed>;
 }
 
-/** Deeper text is no configuration. */
+/** The maximum depth; no configuration is nested deeper. */
 const depthMax = 16;
 
-/** A string, which JSON.parse then judges. */
+/** A string; `JSON.parse` then checks its content. */
 const quotedText = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
 
 class Unreadable extends Error {
@@ -22,7 +22,7 @@ class Unreadable extends Error {
 }
 
 /**
- * Reads JSON. `JSON.parse` takes the last of two equal keys, and names no line.
+ * Reads JSON. Unlike `JSON.parse`, reports duplicate keys, and the line of each fault.
  *
  * @returns the value, if it is JSON, and the faults.
  */
@@ -123,7 +123,7 @@ class Reader {
     }
   }
 
-  /** The next character that is no white space; empty at the end. */
+  /** The next character that is not white space; empty at the end. */
   #peek(): string {
     for (; /^[ \t\r\n]$/.test(this.#text.charAt(this.#at)); this.#at += 1)
       if (this.#text[this.#at] === "\n") this.#line += 1;

@@ -8,17 +8,17 @@ export const limitOfCode = 255;
 /** The type of a setting's value. */
 export type Kind =
   | { readonly type: "text" | "duration" | "fraction" | "flag" | "address" | "addresses" | "list" }
-  /** A path is relative to the file of settings in which it stands. A `file` is read at the start. */
+  /** A path is relative to the settings file that contains it. A `file` is read at the start. */
   | { readonly type: "file" | "path" }
   | { readonly type: "count"; readonly min: number; readonly max: number }
   | { readonly type: "choice"; readonly choices: readonly string[] };
 
-/** A clock that is off by half or more is no clock. */
+/** A clock whose rate is off by half or more is useless. */
 const fractionBelow = 0.5;
 
 const addressHint = "host:port, such as 10.0.0.1:7400";
 
-/** The values that a kind allows, for people. */
+/** A description of the values that a kind allows. */
 export function expectation(kind: Kind): string {
   switch (kind.type) {
     case "text":
@@ -46,7 +46,7 @@ export function expectation(kind: Kind): string {
 }
 
 /**
- * The value of a file as the texts of a command line: several where the option is repeated.
+ * A value from a file as texts of a command line; several if the option is repeated.
  *
  * @returns `undefined` if it is of another type.
  */
@@ -76,7 +76,7 @@ function oneText(value: unknown): readonly string[] | undefined {
   return typeof value === "string" ? [value] : undefined;
 }
 
-/** Why the text cannot be such a value; `undefined` if it can. */
+/** Why the text is not a value of this kind; `undefined` if it is. */
 export function whyNot(kind: Kind, text: string): string | undefined {
   return isAllowed(kind, text) ? undefined : `${JSON.stringify(text)} is not ${expectation(kind)}`;
 }

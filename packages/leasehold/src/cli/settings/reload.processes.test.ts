@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { eventually, leasehold } from "../../../../../test/support/built.js";
 
-/** A running server takes changes of its file: only a signal to a real process can show it. */
+/** A running server applies changes of its file, which only a signal to a real process can show. */
 
 const folder = mkdtempSync(join(tmpdir(), "leasehold-reload-"));
 const config = join(folder, "member.json");

@@ -11,11 +11,11 @@ import { shownTexts } from "./shown.js";
 import { type SettingKey, settingOf } from "./table.js";
 
 export interface ReloadOptions {
-  // Take a new value of a setting in this process.
+  // Functions that apply a new value of a setting in this process.
   readonly takes: Readonly<Partial<Record<SettingKey, (value: unknown) => void>>>;
   // Its level is a setting that can be reloaded.
   readonly logger: LineLogger;
-  // systemd, which is notified of the reload once the server has started.
+  // Notifies systemd of the reload, once the server has started.
   readonly manager?: Pick<ServiceManager, "reloading" | "reloaded"> | undefined;
 }
 
@@ -26,8 +26,8 @@ const taken = new Map<
 >();
 
 /**
- * Reads certificates, keys and the file of settings again, and notes what became of each change. A file with
- * a fault changes nothing.
+ * Reads certificates, keys and the settings file again, and logs the outcome of each change. A file with a
+ * fault changes nothing.
  */
 export async function reloadSettings(options: ReloadOptions): Promise<void> {
   options.manager?.reloading();

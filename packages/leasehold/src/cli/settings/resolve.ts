@@ -6,15 +6,15 @@ import { type SettingOption, settingsOfCommand } from "./setting-option.js";
 import type { SettingsFile } from "./settings-file.js";
 import { type SettingKey, settingOf, variableOf } from "./table.js";
 
-/** Where a value may come from, the weakest first. */
+/** The sources of values, the weakest first. */
 const sources = ["file", "environment", "flag"] as const;
 type Source = (typeof sources)[number];
 
-/** A setting that was given, and where. */
+/** A setting that was given, and its source. */
 export interface Given {
   readonly key: SettingKey;
   readonly option: SettingOption;
-  /** The command that has the option: the program for those that commands share. */
+  /** The command that has the option; the program for shared options. */
   readonly at: Command;
   readonly source: Source;
   /** The flag, the variable, or `path:line`. */
@@ -29,7 +29,7 @@ export interface Resolved {
 
 const rankOf = ({ source }: Given) => sources.indexOf(source);
 
-/** The settings of a command: of several values of one, that of the strongest source. */
+/** The settings of a command. If a setting has several values, the strongest source wins. */
 export function resolveSettings(
   command: Command,
   environment: NodeJS.ProcessEnv,
@@ -63,7 +63,7 @@ function givenTo(
   }
   const variable = variableOf(key);
   const text = environment[variable];
-  // Container tools pass an empty variable for none.
+  // Container tools pass an empty variable to mean none.
   if (text !== undefined && text !== "")
     return { key, option, at, source: "environment", where: variable, texts: [text] };
   const entry = file?.entries.get(key);
@@ -77,7 +77,7 @@ function whyNotFrom(kind: Kind, text: string): string | undefined {
   return why === undefined ? undefined : why + hint;
 }
 
-/** A stronger value of one setting also replaces weaker values of those that exclude it. */
+/** A value also overrides weaker values of the settings that exclude it. */
 function dropReplaced(command: Command, given: Map<SettingKey, Given>): void {
   for (const one of given.values())
     for (const key of settingOf(one.key).replaces ?? []) {
@@ -97,7 +97,7 @@ export function valueOf(option: SettingOption, texts: readonly string[]): unknow
   return texts.reduce<unknown>((before, text) => parseArg(text, before), undefined);
 }
 
-/** Hands values that no flag gave to commander. */
+/** Passes the values that were not given by flags to commander. */
 export function takeSettings({ given }: Resolved): void {
   for (const { at, option, source, texts } of given.values())
     if (source !== "flag")

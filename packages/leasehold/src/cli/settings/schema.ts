@@ -40,7 +40,7 @@ function propertyOf(key: SettingKey): Schema {
   return { description: lines.join("\n"), ...schemaOfKind(kind) };
 }
 
-/** The JSON Schema of a file of settings, draft 7, which all editors read. */
+/** The JSON Schema of a settings file, in draft 7, which all editors support. */
 export function schemaOfSettings(): Schema {
   const shape = (properties: Schema): Schema => ({
     type: "object",
@@ -50,7 +50,7 @@ export function schemaOfSettings(): Schema {
   const properties: Schema = { $schema: { type: "string" } };
   const sections = new Map<string, Schema>();
   for (const key of settingKeys) {
-    // A secret is in no file.
+    // Secrets are not allowed in files.
     if (settingOf(key).isSecret === true) continue;
     const [section = "", name] = key.split(".");
     if (name === undefined) properties[key] = propertyOf(key);

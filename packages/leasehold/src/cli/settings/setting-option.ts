@@ -3,7 +3,7 @@ import { collectEndpoints } from "../common/settings.js";
 import { type Kind, expectation, whyNot } from "./kinds.js";
 import { type SettingKey, settingOf } from "./table.js";
 
-/** The option of a setting: variables and files may give it, too. */
+/** The option of a setting, which variables and files may also set. */
 export class SettingOption extends Option {
   readonly key: SettingKey;
 
@@ -18,12 +18,12 @@ export class SettingOption extends Option {
   }
 }
 
-/** The option of that setting, to be added to each command that takes it. */
+/** Creates the option of a setting, to be added to each command that has it. */
 export function settingOption(key: SettingKey): Option {
   return new SettingOption(key);
 }
 
-/** The settings of a command, its parents' included, with the command that has each. */
+/** The settings of a command and its parents, each with the command that has it. */
 export function settingsOfCommand(
   command: Command,
 ): { readonly at: Command; readonly option: SettingOption }[] {
@@ -34,7 +34,7 @@ export function settingsOfCommand(
   return [...inherited.filter(({ option }) => !own.some(({ key }) => key === option.key)), ...found];
 }
 
-/** commander repeats the text of the error after the flag and the value. */
+/** commander appends this text to its message about the flag and the value. */
 function parserOf(kind: Kind): ((text: string, before?: unknown) => unknown) | undefined {
   if (kind.type === "list") return (text, before) => collectEndpoints(text, before as readonly string[]);
   if (kind.type === "addresses")

@@ -7,7 +7,7 @@ import { type Placed, readJson } from "./json-text.js";
 import { expectation, textsOf, whyNot } from "./kinds.js";
 import { type SettingKey, isSettingKey, settingKeys, settingOf } from "./table.js";
 
-/** A setting of a file. */
+/** A setting in a file. */
 export interface FileEntry {
   readonly texts: readonly string[];
   /** `path:line`. */
@@ -19,17 +19,17 @@ export interface SettingsFile {
   readonly faults: readonly ConfigFault[];
 }
 
-/** Keys that are for editors and people. */
+/** Keys meant for editors and people. */
 const notSettings: readonly string[] = ["$schema", "$comment"];
 
 /** Keys of sections: `tls`, `files`. */
 const sections = new Set(settingKeys.flatMap((key) => (key.includes(".") ? [key.split(".", 1)[0]!] : [])));
 
-/** The first part of a long value that a message repeats. */
+/** The maximum length of a value that a message quotes. */
 const shownMax = 60;
 const bytesMax = 1024 * 1024;
 
-/** Reads a file of settings, and finds everything that is wrong with it by itself. */
+/** Reads a settings file, and finds all faults that are visible without other sources. */
 export function readSettings(path: string): SettingsFile {
   let text: string;
   try {
@@ -44,7 +44,7 @@ export function readSettings(path: string): SettingsFile {
   return settingsIn(text, path);
 }
 
-/** The settings of a file's text. */
+/** The settings in a file's text. */
 export function settingsIn(text: string, path: string): SettingsFile {
   const entries = new Map<SettingKey, FileEntry>();
   const { root, faults } = readJson(text, path);
@@ -94,7 +94,7 @@ class Entries {
     if (why !== undefined) return [this.#fault("CONFIG_VALUE", placed, `${key}: ${why}`)];
     const isPath = (kind.type === "file" || kind.type === "path") && !isInline;
     this.#entries.set(key, {
-      // A service has another working directory than who writes the file.
+      // A service's working directory differs from that of the person who writes the file.
       texts: isPath ? texts.map((text) => resolve(dirname(this.#path), text)) : texts,
       where: `${this.#path}:${placed.line}`,
     });
@@ -108,7 +108,7 @@ class Entries {
 
 function unknownText(key: string, prefix: string): string {
   const names = [...new Set([...settingKeys, ...sections])];
-  // A setting of a section may stand outside of it, or the other way round.
+  // The setting may belong to a section but be outside of it, or the other way round.
   const elsewhere = names.find((name) => name.split(".").at(-1) === key.split(".").at(-1));
   const near =
     elsewhere ?? nearest(key, names) ?? names.find((name) => key.length > 2 && name.startsWith(key));

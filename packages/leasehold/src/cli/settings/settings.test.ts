@@ -127,8 +127,8 @@ describe("the table of settings", () => {
     const others = options.filter(
       (option) => !(option instanceof SettingOption) && flags.has(option.long ?? ""),
     );
-    // The core has etcd's flags, files up a folder with the nodes' directories, and size the ttl that it
-    // is asked about.
+    // The core has etcd's flags, `files up` has a folder with the nodes' directories, and `size` takes the
+    // ttl it calculates for.
     expect([...new Set(others.map(({ long }) => long))].sort()).toEqual([
       "--dir",
       "--initial-cluster-state",

@@ -2,26 +2,27 @@ import { logFormats, logLevels } from "../../runtime/event-log.js";
 import { limitOfCode } from "./kinds.js";
 import type { Kind } from "./kinds.js";
 
-// An option that may be set once for a machine: by a flag, a variable or a file. Comments of this file that
-// declarations would repeat are line comments, as declarations are installed.
+// An option that may be set once for a machine: by a flag, a variable or a file. Comments that would be
+// copied into the declarations are line comments, because declarations are installed.
 export interface Setting {
   // The option, as commander reads it.
   readonly flags: string;
   readonly what: string;
   readonly kind: Kind;
-  // The value without the setting; text if the setting is absent then.
+  // The default value, or a text that says what happens without the setting.
   readonly initial?: string | number;
-  // The variable, where it is not derived from the key.
+  // The variable, if it is not derived from the key.
   readonly variable?: string;
-  // The value is a secret: it is never printed, and a file may only name a file that has it.
+  // The value is secret: it is never printed, and a settings file may only name a file that contains it.
   readonly isSecret?: true;
-  // The file behind the setting holds a secret.
+  // The file that the setting names contains a secret.
   readonly holdsSecret?: true;
-  // A running server takes a new value at SIGHUP.
+  // A running server applies a new value at SIGHUP.
   readonly reload?: true;
-  // Keys whose weaker values do not count beside a stronger value of this one.
+  // Keys whose values from weaker sources are ignored if this one is set.
   readonly replaces?: readonly string[];
-  // Options of one call, by commander's names, beside which a weaker value of this one does not count.
+  // Options of a call, by commander's names. If one is given, a value of this setting from a weaker source is
+  // ignored.
   readonly yieldsTo?: readonly string[];
 }
 
@@ -40,14 +41,17 @@ const addressList = { type: "list" } as const;
 const count = (min: number, max: number) => ({ type: "count", min, max }) as const;
 const exit = count(0, limitOfCode);
 
-/** Keeps the keys in the type, and of the values no more than {@link Setting}: declarations are installed. */
+/**
+ * Keeps the keys in the type, but the values only as {@link Setting}, to keep the installed declarations
+ * small.
+ */
 function keyed<Key extends string>(all: Record<Key, Setting>): Readonly<Record<Key, Setting>> {
   return all;
 }
 
 // Every setting, by its key in a file; a dot separates a section from the key in it. The options of the
-// commands, their environment variables, the JSON Schema, `docs/configuration.md` and what
-// `leasehold config` says are made of this table.
+// commands, their environment variables, the JSON Schema, `docs/configuration.md` and what `leasehold config`
+// says are generated from this table.
 export const settings = keyed({
   endpoints: {
     flags: "--endpoints <urls>",

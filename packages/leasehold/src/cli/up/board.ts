@@ -12,7 +12,7 @@ export interface Change {
   readonly resource?: string;
   readonly holder?: string;
   readonly token?: string;
-  /** The time without a holder at work. */
+  /** The time during which no holder was at work. */
   readonly afterMs?: number;
 }
 
@@ -20,7 +20,7 @@ export interface MemberRow {
   readonly id: string;
   readonly address: string;
   readonly state: "starting" | "recovering" | "ready" | "learner" | "clock-fault" | "twin" | "unreachable";
-  /** System time at which a recovering member will be ready. */
+  /** The system time at which a recovering member will be ready. */
   readonly readyAtMs?: number;
 }
 
@@ -28,24 +28,21 @@ export interface LeaseRow {
   readonly resource: string;
   readonly holder: string;
   readonly token: string;
-  /** System time at which the lease runs out unless it is renewed. */
+  /** The system time at which the lease expires unless it is renewed. */
   readonly endsAtMs: number;
   readonly sinceMs: number;
-  /** One of our workers holds it, and reports it. */
+  /** One of our workers has reported that it holds the lease. */
   readonly own: boolean;
-  /** The holder's process has been killed: the lease is not renewed any more. */
+  /** The holder's process has been killed, so the lease is no longer renewed. */
   readonly killed: boolean;
 }
 
 /** More than any screen shows; older entries are forgotten. */
 const LOG_MAX = 200;
-/** Two readings of "ready in" that are closer together are the same. */
+/** Two readings of "ready in" that differ by less are the same. */
 const COUNTDOWN_JITTER_MS = 150;
 
-/**
- * The time for which a dead worker's name is remembered: its leases, and answers that still show them, are
- * over by then.
- */
+/** How long a dead worker's name is remembered. By then its leases have expired, and no answer shows them. */
 const DEAD_KEPT_MS = 60_000;
 
 interface Death {
@@ -59,8 +56,8 @@ interface Worker {
 }
 
 /**
- * The state of the screen of `up`. Leases come from the cluster, so that those taken from other terminals
- * show as well; the workers' own messages explain changes.
+ * The state shown by `up`. Leases come from the cluster, so that leases acquired in other terminals are shown
+ * as well; the workers' own messages explain changes.
  */
 export class Board {
   readonly members = new Map<string, MemberRow>();
@@ -69,11 +66,11 @@ export class Board {
   /** The resource that each waiting worker waits for. */
   readonly waiting = new Map<string, string>();
   readonly #report: (change: Change) => void;
-  /** Our workers by their name in the cluster: a restarted worker has a new one. */
+  /** Our workers, keyed by their name in the cluster; a restarted worker has a new name. */
   readonly #workers = new Map<string, Worker>();
   /** Resources whose holder died, without a successor yet. */
   readonly #orphans = new Map<string, Death>();
-  /** The last token that a worker of ours has released: answers that still show it are out of date. */
+  /** The last token that one of our workers has released. Answers that still show it are out of date. */
   readonly #endedTokens = new Map<string, bigint>();
 
   /** @param report receives each change once. */
@@ -116,7 +113,7 @@ export class Board {
 
   #observeLease(resource: string, holder: string, token: bigint, endsAtMs: number, nowMs: number): void {
     const before = this.leases.get(resource);
-    // Answers may be of different ages: a token never goes back.
+    // Answers may be of different ages; the token must never decrease.
     if (token <= (this.#endedTokens.get(resource) ?? -1n)) return;
     if (before !== undefined && token < BigInt(before.token)) return;
     const worker = this.#workers.get(holder);

@@ -19,30 +19,30 @@ export interface LocalPlan {
   readonly metricsPort?: number;
 }
 
-/** Settings of the local cluster: short leases, for visible changes, and a single clock. */
+/** Settings of the local cluster: short leases, so that changes are visible, and a single clock. */
 const TTL_MS = 2_500;
 const MAX_CLOCK_SKEW_MS = 50;
 const RPC_TIMEOUT_MS = 250;
 
-/** The pauses between queries for leases, and for the members' states. */
+/** The intervals of queries for leases and for the members' states. */
 const LOOK_LEASES_MS = 250;
 const LOOK_MEMBERS_MS = 500;
 const ASK_TIMEOUT_MS = 1_000;
-/** Timeout of the start of a process on a busy machine. */
+/** Timeout for the start of a process on a busy machine. */
 const START_MS_MAX = 20_000;
 /** The bounds of the time between two kills of a holder. */
 const KILL_MS_MIN = 8_000;
 const KILL_MS_MAX = 12_000;
-/** Ports that were free a moment ago. */
+/** Ports that were free when they were chosen. */
 const portAdvice =
   "; another program has taken the port meanwhile: try again, or choose other ports with --port";
-/** Time for the processes to exit by themselves. */
+/** How long the processes have to exit by themselves. */
 const WORKER_GRACE_MS = 1_500;
 const MEMBER_GRACE_MS = 2_000;
 
 /** Member processes, worker processes, and an observing client: everything that `up` starts. */
 export class LocalCluster {
-  /** Kill a holder now and then. */
+  /** Kills a holder from time to time. */
   kills: boolean;
   readonly #plan: LocalPlan;
   readonly #board: Board;

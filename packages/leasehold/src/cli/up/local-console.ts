@@ -43,7 +43,7 @@ export class LocalConsole {
     }
   }
 
-  /** Serves the page once the cluster can be asked. Nothing depends on it, so that it may fail. */
+  /** Serves the page once the cluster answers. Nothing depends on the page, so this may fail. */
   async serve(endpoints: readonly string[], cluster: string | undefined): Promise<void> {
     try {
       const settings = settingsOf({ endpoints, ...(cluster !== undefined && { cluster }) });

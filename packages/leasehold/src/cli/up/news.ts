@@ -13,7 +13,7 @@ export type WorkerNews =
   | { readonly type: "lost"; readonly resource: string; readonly token: string; readonly reason: string }
   | { readonly type: "trouble"; readonly message: string };
 
-/** The instructions of a worker, its one argument. */
+/** The instructions for a worker, its only argument. */
 export interface WorkerOrders {
   readonly name: string;
   readonly endpoints: readonly string[];

@@ -3,8 +3,8 @@ import { type AddressInfo, type Server, createServer } from "node:net";
 const HOST = "127.0.0.1";
 
 /**
- * `count` ports on loopback that are free now: from `first` on, and any other in place of a used one. All are
- * held until the last is found, so that none is found twice.
+ * `count` free ports on loopback, from `first` on, with any other in place of a used one. All are kept open
+ * until the last is found, so that none is returned twice.
  */
 export async function freePorts(first: number, count: number): Promise<number[]> {
   const servers: Server[] = [];
@@ -21,7 +21,7 @@ function noFreePort(): never {
   throw new Error(`no free port on ${HOST}`);
 }
 
-/** A server at the port, or `undefined` when it is taken; with port 0 the system chooses. */
+/** A server at the port, or `undefined` if the port is in use. For port 0 the system chooses one. */
 function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -4,27 +4,27 @@ import { fileURLToPath } from "node:url";
 import { environmentWithoutSettings } from "../settings/environment.js";
 
 /**
- * The pause before a process that exits by itself is restarted, so that a broken one does not keep the
+ * The pause before a process that exited by itself is restarted, so that a broken one does not keep the
  * machine busy.
  */
 const RESTART_MS = 1_500;
 
 export interface ProcessPlan {
   readonly name: string;
-  /** The compiled module, relative to this one. */
+  /** The path of the compiled module, relative to this one. */
   readonly module: string;
   readonly args: readonly string[];
 }
 
 export interface ProcessEvents {
   message(name: string, message: unknown): void;
-  /** @param last the last line that it wrote on its standard error. */
+  /** @param last the last line that the process wrote to standard error */
   exited(name: string, how: string, last: string): void;
 }
 
 /**
- * Processes that are started, restarted when they exit, and stopped together. Each is connected to us by an
- * IPC channel and ends when that closes: nothing survives when we are killed.
+ * Processes that are started, restarted when they exit, and stopped together. Each is connected to this
+ * process by an IPC channel and ends when that closes, so none survives this process.
  */
 export class Processes {
   readonly #events: ProcessEvents;
@@ -48,7 +48,7 @@ export class Processes {
       last = text.trimEnd().split("\n").at(-1) ?? last;
     });
     child.on("message", (message) => this.#events.message(plan.name, message));
-    // The process has just exited, which its exit event reports.
+    // The process has just exited; its exit event reports that.
     child.on("error", () => undefined);
     child.on("close", (code, signal) => {
       this.#running.delete(plan.name);
@@ -58,7 +58,7 @@ export class Processes {
     });
   }
 
-  /** True if it was running. */
+  /** Returns whether the process was running. */
   kill(name: string): boolean {
     return this.#running.get(name)?.kill("SIGKILL") ?? false;
   }
@@ -78,7 +78,7 @@ export class Processes {
     await Promise.race([gone, late.then(() => gone)]);
   }
 
-  /** Kills all at once; also while this process exits. */
+  /** Kills all at once. Can be called while this process exits. */
   killAll(): void {
     this.expectEnds();
     for (const child of this.#running.values()) child.kill("SIGKILL");

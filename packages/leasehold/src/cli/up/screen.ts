@@ -10,7 +10,7 @@ export interface ScreenState {
   readonly nowMs: number;
   readonly startedAtMs: number;
   readonly members: readonly MemberRow[];
-  /** The resources that the workers contend for: they have a line also when nobody holds them. */
+  /** The resources that the workers contend for. They have a line even if nobody holds them. */
   readonly resources: readonly string[];
   readonly leases: readonly LeaseRow[];
   /** For each waiting worker, the resource that it waits for. */
@@ -39,10 +39,10 @@ const BAR_CELLS_MIN = 6;
 /** `12.3 s`, `4 min 20 s`. */
 const TIME_CELLS = 8;
 const HOLDER_CELLS_MIN = 18;
-/** Names and holders together may be cut to this before the last columns go. */
+/** Names and holders may be truncated to this total width before the last columns are dropped. */
 const NAMES_CELLS_MIN = 32;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-/** The log shows at least this much, also when many resources are held: then the table is cut. */
+/** The minimum number of log lines. If many resources are held, the table is cut instead. */
 const LOG_LINES_MIN = 3;
 
 const memberStyle: Record<MemberRow["state"], Style> = {
@@ -66,7 +66,7 @@ const changeStyle: Record<Change["kind"], Style> = {
   trouble: "red",
 };
 
-/** The whole screen as lines: exactly as many as it has rows, none wider than it is. */
+/** The whole screen as lines: exactly one for each row, none wider than the screen. */
 export function renderScreen(state: ScreenState, size: ScreenSize, paint: Paint): string[] {
   const width = Math.max(1, size.columns - MARGIN.length);
   const head = [...headLines(state, width, paint), ""];
@@ -79,7 +79,7 @@ export function renderScreen(state: ScreenState, size: ScreenSize, paint: Paint)
   const lines = [...head, ...middle, ...log, ...foot].map((line) =>
     line === "" ? "" : fit(MARGIN + line, size.columns),
   );
-  // On a very small screen the end matters most, which has the key to quit.
+  // On a very small screen the last line matters most, because it shows the key to quit.
   return lines.slice(Math.max(0, lines.length - size.rows));
 }
 
@@ -134,7 +134,10 @@ interface TableCells {
   readonly wide: boolean;
 }
 
-/** On a narrow terminal first the bar gets shorter, then the last columns go, then names are cut. */
+/**
+ * On a narrow terminal the bar is shortened first, then the last columns are dropped, then names are
+ * truncated.
+ */
 function layout(names: readonly string[], leases: readonly LeaseRow[], width: number): TableCells {
   const name = greatest(names.map(cellsOf), "RESOURCE".length);
   const holder = greatest(
@@ -179,9 +182,7 @@ function leaseLine(
   ].join(GAP);
 }
 
-/**
- * Tenths of a second below a minute, also below a second: a figure that moves should not change its shape.
- */
+/** Tenths of a second below a minute, even below a second: a changing figure should keep its format. */
 function seconds(ms: number): string {
   return ms < 1_000 ? `${(Math.max(0, ms) / 1_000).toFixed(1)} s` : shortTime(ms);
 }
@@ -229,7 +230,7 @@ function footLines(state: ScreenState, width: number, paint: Paint): string[] {
   ];
 }
 
-/** A painted line that is too wide is shown without its colours: it is cut only on very narrow terminals. */
+/** A line that is too wide is truncated and loses its colours; this happens only on very narrow terminals. */
 function fit(line: string, width: number): string {
   return cellsOf(line) <= width ? line : cut(unpainted(line), width);
 }

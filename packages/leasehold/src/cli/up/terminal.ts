@@ -2,7 +2,7 @@ import { type Key, emitKeypressEvents } from "node:readline";
 import { screen } from "../output/ansi.js";
 import type { ScreenSize } from "./screen.js";
 
-/** The size to assume when the terminal does not say. */
+/** The size to assume if the terminal does not report one. */
 const SIZE_DEFAULT: ScreenSize = { columns: 80, rows: 24 };
 
 /** Whether the key ends a full-screen program. */

@@ -24,7 +24,7 @@ afterAll(() => {
   for (const { process: child } of running) child.kill("SIGKILL");
 });
 
-/** The first of the ports that a cluster takes; `up` itself steps aside when one of the next is not free. */
+/** The first of a cluster's ports; `up` itself chooses another if one of the next is not free. */
 async function freePort(): Promise<number> {
   const [first] = await freePorts(3);
   return first!;
@@ -35,7 +35,7 @@ function changesOf(up: Running): Change[] {
   return whole.map((line) => JSON.parse(line) as Change);
 }
 
-/** Our processes: members, workers, and their descendants. */
+/** The processes of `up`: members, workers, and their descendants. */
 function allBelow(pid: number): number[] {
   const children = childrenOf(pid);
   return children.concat(children.flatMap(allBelow));
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
     const refused = await start(["run", "--try", "--endpoints", endpoints, "demo/hello", "--", "true"])
       .finished;
     expect(refused).toMatchObject({ code: 75, stdout: "" });
-    // The second form appears when the hint about the holder lags behind the attempt.
+    // The second form appears if the hint about the holder is older than the attempt.
     expect(refused.stderr).toMatch(
       /^leasehold: demo\/hello: (held by .*, \d\.\d s left unless renewed|another holds the lease)\n$/,
     );

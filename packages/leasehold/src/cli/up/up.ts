@@ -52,7 +52,7 @@ export async function up(options: UpOptions): Promise<number> {
   const cluster = new LocalCluster(plan, options.kills, onScreen ? () => undefined : show);
   const page = await LocalConsole.find();
   const view = onScreen ? new ScreenView(cluster, stop, page?.url) : undefined;
-  // The last resort: whatever ends this process, the others end with it and the terminal is restored.
+  // The last resort: whatever ends this process, the other processes are ended and the terminal is restored.
   process.on("exit", () => {
     view?.close();
     cluster.killAll();
@@ -117,7 +117,7 @@ function showObject({ atMs, ...change }: Change): void {
   printLine(toJson({ at: new Date(atMs).toISOString(), ...change }));
 }
 
-/** The request to stop. */
+/** Aborts when a stop is requested. */
 class StopRequest {
   readonly requested: Promise<void>;
   #resolve: () => void = () => undefined;
@@ -139,7 +139,7 @@ class StopRequest {
     this.#resolve();
   }
 
-  /** The action of a second request, when stopping takes too long. */
+  /** The action at a second request, if stopping takes too long. */
   onSecond(run: () => void): void {
     this.#second = run;
   }

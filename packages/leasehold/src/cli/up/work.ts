@@ -1,6 +1,6 @@
 /**
- * A worker of the local cluster: a process that takes one lease after another, for ever. It ends with its
- * parent, however the parent ends, because the channel between them closes.
+ * A worker of the local cluster: a process that acquires one lease after another, for ever. It ends with its
+ * parent, however that ends, because the channel between them closes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -15,10 +15,13 @@ import { few } from "../../common/lists.js";
 const HOLD_MS_MIN = 2_000;
 const HOLD_MS_MAX = 8_000;
 /**
- * The longest pause between two leases, so that a worker does not always re-acquire what it just released.
+ * The longest pause between two leases, so that a worker does not always reacquire the lease that it just
+ * released.
  */
 const PAUSE_MS_MAX = 600;
-/** The shortest wait before it tries another resource: otherwise all would soon queue for the same one. */
+/**
+ * The shortest wait before a worker tries another resource; otherwise all would soon queue for the same one.
+ */
 const WAIT_MS_MIN = 2_000;
 const WAIT_MS_MAX = 6_000;
 const OPEN_TIMEOUT_MS = 10_000;

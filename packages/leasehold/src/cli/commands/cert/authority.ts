@@ -7,7 +7,7 @@ import { createFile, publicMode, replaceFile, secretMode, textIn } from "./files
 import { makeAuthority, makeCertificate } from "./openssl.js";
 import { type KindName, type Profile, profileIn, profileOf } from "./profile.js";
 
-/** The cluster without `--cluster`, as of every command. */
+/** The cluster without `--cluster`, as in every command. */
 const clusterDefault = "leasehold";
 
 const dayMs = 86_400_000;
@@ -32,7 +32,7 @@ export async function createAuthority(
 /** An authority in a folder, with the certificates that it has issued. */
 export class Authority {
   readonly #at: Paths;
-  /** The one that signs, and during a rotation the other one. */
+  /** The authority that signs and, during a rotation, the other one. */
   readonly #trusted: readonly X509Certificate[];
 
   private constructor(at: Paths, trusted: readonly X509Certificate[]) {
@@ -70,27 +70,29 @@ export class Authority {
   }
 
   /**
-   * Renews each certificate of the folder that `isDue`, with a new key; returns their paths. So it does with
-   * those whose key does not fit: a renewal was killed between the two files.
+   * Renews each certificate of the folder that `isDue`, with a new key; returns their paths. Also renews
+   * certificates whose key does not match, which means that a renewal was killed between writing the two
+   * files.
    */
   async renew(isDue: (certificate: X509Certificate) => boolean, days: number): Promise<string[]> {
     const renewed: string[] = [];
     const issued = await this.#issued();
-    // All are read before one is changed: a certificate that cannot be renewed changes nothing.
+    // All are read before any is changed, so that nothing changes if one cannot be renewed.
     const profiles: { readonly path: string; readonly profile: Profile }[] = [];
     for (const { certificate, path } of issued)
       if (isDue(certificate) || (await isHalfRenewed(certificate, path)))
         profiles.push({ path, profile: profileIn(certificate, path) });
     for (const { path, profile } of profiles) {
       const { cert, key } = await this.#make(profile, days);
-      // A process that rereads between the two keeps the former pair until both fit.
+      // A process that rereads the files between the two writes keeps the former pair until the new one
+      // matches.
       await replaceFile(path, cert, publicMode, () => replaceFile(keyOf(path), key, secretMode));
       renewed.push(path);
     }
     return renewed;
   }
 
-  /** Carries out one step of a rotation; returns the certificates that it has written. */
+  /** Carries out one step of a rotation; returns the paths of the written certificates. */
   async rotate(step: Step, days: { readonly authority: number; readonly others: number }): Promise<string[]> {
     switch (step) {
       case "trust":
@@ -111,12 +113,12 @@ export class Authority {
     const madeCert = certificatesIn(made.cert, next.cert)[0]!.toString();
     await replaceFile(next.key, made.key, secretMode);
     await replaceFile(cert, `${this.#trusted[0]!.toString()}${madeCert}`, publicMode);
-    // Written last: without it an interrupted step is begun anew.
+    // Written last: if this file is missing, an interrupted step begins again.
     await createFile(next.cert, madeCert, publicMode);
     return [cert];
   }
 
-  /** Can be repeated after an interruption: it does what is left. */
+  /** Can be repeated after an interruption: it then does the rest. */
   async #switchToNext(days: number): Promise<string[]> {
     const { cert, key, next, old } = this.#at;
     const nextCert = await textIn(next.cert);
@@ -144,7 +146,7 @@ export class Authority {
 
   async #finish(): Promise<string[]> {
     const { cert, next, old } = this.#at;
-    // Also after a switch that was interrupted.
+    // True also after an interrupted switch.
     if ((await textIn(next.cert)) !== undefined) throw outOfStep("the switch has not ended", "switch");
     if ((await textIn(old.cert)) === undefined) throw outOfStep("no rotation has begun", "trust");
     const left = (await this.#issued()).filter(({ certificate }) => !this.#signed(certificate));
@@ -167,7 +169,7 @@ export class Authority {
     return makeCertificate(folder, profile, days, { cert, key });
   }
 
-  /** The key may be kept elsewhere, or be the next authority's after an interrupted step. */
+  /** The key may be kept elsewhere, or after an interrupted step belong to the next authority. */
   async #mustSign(cert: string, key: string): Promise<void> {
     const secret = await textIn(key);
     if (secret === undefined)
@@ -187,7 +189,7 @@ export class Authority {
     return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
   }
 
-  /** The authority's. No member accepts a certificate for another one. */
+  /** The authority's cluster. Members accept no certificate for another one. */
   #cluster(asked: string | undefined): string {
     const uri = altNamesOf(this.#trusted[0]!.subjectAltName).find(({ kind }) => kind === "URI")?.value ?? "";
     const [, encoded] = /^leasehold:\/\/([^/]+)\/authority$/.exec(uri) ?? [];
@@ -229,7 +231,7 @@ function keyOf(certificate: string): string {
   return certificate.replace(/\.pem$/, ".key");
 }
 
-/** A key may be kept elsewhere: only one that belongs to another certificate counts. */
+/** A missing key may be kept elsewhere; only a key that belongs to another certificate counts. */
 async function isHalfRenewed(certificate: X509Certificate, path: string): Promise<boolean> {
   const secret = await textIn(keyOf(path));
   if (secret === undefined) return false;

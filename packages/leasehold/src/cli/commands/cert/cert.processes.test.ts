@@ -46,7 +46,10 @@ const at = (name: string) => join(folder, "pki", name);
 const read = (name: string) => readFileSync(at(name), "utf8");
 const certificate = (name: string) => new X509Certificate(read(name));
 
-/** Runs the command in this process: a hundred processes would take half a minute. `pki` is the folder's. */
+/**
+ * Runs the command in this process: a hundred processes would take half a minute. `pki` is a path in the
+ * test's folder.
+ */
 async function cert(...words: string[]): Promise<{ code: number; stdout: string }> {
   printed.length = 0;
   let code = -1;
@@ -60,7 +63,7 @@ async function must(...words: string[]): Promise<void> {
   expect(await cert(...words)).toMatchObject({ code: 0 });
 }
 
-/** The error that it ends with. */
+/** The error with which the command ends. */
 async function refusal(...words: string[]): Promise<ReturnType<typeof describeFailure>> {
   const ended = await cert(...words).catch((error: unknown) => describeFailure(error));
   if ("stdout" in ended) throw new Error(`${words.join(" ")} was not refused`);
@@ -72,7 +75,7 @@ async function shown(...words: string[]): Promise<{ code: number; certificates: 
   return { code, certificates: JSON.parse(stdout) as Shown[] };
 }
 
-/** The verdict of openssl on a certificate for that side of a connection. */
+/** openssl's verdict on a certificate for that side of a connection. */
 function verified(name: string, purpose: "sslserver" | "sslclient", ca = "ca.pem", strict = true): string {
   try {
     const words = [
@@ -131,7 +134,7 @@ test("an authority and all kinds of certificates are as openssl, members and cor
   );
   expect(modes.filter((each) => /\.key /.test(each) !== each.endsWith(" 600"))).toEqual([]);
   expect(statSync(at(".")).mode & 0o777).toBe(0o700);
-  // No file of the work is left.
+  // No temporary file is left.
   expect(readdirSync(at(".")).filter((name) => !/^\w+\.(?:pem|key)$/.test(name))).toEqual([]);
 
   const { code, certificates } = await shown();
@@ -171,7 +174,7 @@ test("nothing is overwritten, and what cannot be is refused with a stable code",
   ];
   for (const [code, words] of refused.slice(0, -1))
     expect([words, (await refusal(...words)).code]).toEqual([words, code]);
-  // A file that holds no cluster key says so as everywhere.
+  // A file without a cluster key causes the same message as everywhere.
   expect(await refusal(...refused.at(-1)![1])).toMatchObject({ code: "INVALID_CONFIG" });
   expect(readdirSync(at(".")).map((name) => [name, read(name)])).toEqual(before);
 
@@ -227,7 +230,7 @@ describe("renewal", () => {
     copyFileSync(made, at("a.pem"));
     copyFileSync(key, at("a.key"));
     await must("renew", "pki", "--all", "--days", "20");
-    // That authority itself does not satisfy the strict check.
+    // The authority itself does not satisfy the strict check.
     expect(verified("a.pem", "sslserver", "ca.pem", false)).toBe("OK");
     expect(proofOfCertificate(certificate("a.pem"))).toMatchObject({ memberId: "a", cluster: "prod" });
     copyFileSync(authority.issue(["subjectAltName = email:a@example.com"]).cert, at("odd.pem"));
@@ -244,7 +247,7 @@ test("show finds certificates that would fail", async () => {
   copyFileSync(stranger.for("client", "x", { fromDays: -9, toDays: -1 }).cert, at("e.pem"));
   stranger.remove();
   chmodSync(at("a.key"), 0o644);
-  // A service reads it by its group.
+  // A service can read the file because of its group.
   chmodSync(at("c.key"), 0o640);
   copyFileSync(at("c.key"), at("b.key"));
   const { code, certificates } = await shown();
@@ -269,7 +272,7 @@ test("an authority is rotated: at each step the files of the one before it are g
   expect(read("ca.pem").startsWith(first)).toBe(true);
   expect(read("a.pem")).toBe(formerLeaf);
   expect(verified("a.pem", "sslclient")).toBe("OK");
-  // The former authority issues until it is replaced.
+  // The former authority issues certificates until it is replaced.
   await must("client", "pki", "meanwhile");
   expect(verified("meanwhile.pem", "sslclient", "first.crt")).toBe("OK");
   writeFileSync(at("trust.crt"), read("ca.pem"));
@@ -281,7 +284,7 @@ test("an authority is rotated: at each step the files of the one before it are g
   expect(verified("a.pem", "sslclient", "first.crt")).not.toBe("OK");
   expect(verified("former.crt", "sslclient")).toBe("OK");
   expect((await shown()).code).toBe(0);
-  // A certificate of the former authority stops the last step; the second step renews it.
+  // While a certificate of the former authority is left, the last step is refused; the second step renews it.
   writeFileSync(at("late.pem"), formerLeaf);
   expect((await refusal("rotate", "pki", "finish")).message).toMatch(/late\.pem .*next step is switch/);
   await must("rotate", "pki", "switch");
@@ -301,7 +304,7 @@ test("the second step of a rotation goes on where it was interrupted", async () 
   await must("rotate", "pki", "trust");
   const states = ["ca.pem", "ca-next.pem", "ca-next.key"].map((name) => [name, read(name)] as const);
   const [former, next] = [read("ca.pem").slice(0, -read("ca-next.pem").length), read("ca-next.pem")];
-  // Its files in the order in which it writes them.
+  // The step's files, in the order in which it writes them.
   const interrupted: (() => void)[] = [
     () => writeFileSync(at("ca-old.pem"), former),
     () => copyFileSync(at("ca-next.key"), at("ca.key")),
@@ -332,7 +335,7 @@ test("the next authority's key is not used for another's certificate", async () 
   await must("authority", "pki");
   await must("rotate", "pki", "trust");
   const key = read("ca.key");
-  // As two first steps at once leave it.
+  // The state that two concurrent first steps leave.
   copyFileSync(at("ca.key"), at("ca-next.key"));
   expect(await refusal("rotate", "pki", "switch")).toMatchObject({ code: "CERT_NO_AUTHORITY" });
   expect(read("ca.key")).toBe(key);
@@ -396,7 +399,7 @@ test("a renewal that is killed at any moment leaves pairs that fit, or that the 
   }
   expect([...states].filter((each) => !["ok ok", "ok unfit"].includes(each))).toEqual([]);
 
-  // As if it had been killed between the two files.
+  // The state after a renewal was killed between the two files.
   copyFileSync(at("ca.key"), at("a.key"));
   expect((await shown()).certificates[1]).toMatchObject({ state: "unfit" });
   await must("renew", "pki");
@@ -417,7 +420,7 @@ test("a certificate that openssl wrote in part replaces nothing", async () => {
   await must("authority", "pki");
   await must("client", "pki");
   const pair = [read("client.pem"), read("client.key")];
-  // As on a full disk.
+  // Simulates a full disk.
   writeFileSync(join(folder, "openssl"), "#!/bin/sh\necho -----BEGIN > own.pem\n", { mode: 0o755 });
   vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
   const refused = await refusal("renew", "pki", "--all").finally(() => vi.unstubAllEnvs());

@@ -56,7 +56,7 @@ export async function renew(folder: string, options: CertOptions): Promise<numbe
   );
 }
 
-/** `leasehold cert show`: 78 unless all are ok. */
+/** `leasehold cert show`: exit code 78 unless all are ok. */
 export async function show(paths: readonly string[], options: CertOptions): Promise<number> {
   const shown = await shownOf(paths, options.within ?? soonDays);
   present(settingsOf(options).output, presentCertificates(shown, shown));
@@ -85,14 +85,14 @@ export async function rotate(path: string, step: Step, options: CertOptions): Pr
   return exitCode("ok");
 }
 
-/** Changes the certificates of a folder, which is not created. */
+/** Changes the certificates of an existing folder. */
 async function changed<T>(folder: string, change: (own: Authority) => Promise<T>): Promise<T> {
   await Authority.in(folder);
-  // Read again: another command may have changed it until now.
+  // Read under the lock, as another command may have changed it.
   return withFolderLock(folder, async () => change(await Authority.in(folder)));
 }
 
-/** A core's server is the slowest to reread its files: 10 s. */
+/** A core's server takes longest to reread its files: 10 s. */
 function nextText(what: string, path: string, step: Step): string {
   const copy = `copy ${what} to every machine`;
   if (step === "finish") return `${copy}: that ends the rotation`;

@@ -7,7 +7,7 @@ const digits = (seed: number) =>
   Array.from({ length: 32 }, (_, at) => ((at * 7 + seed * 31) % 256).toString(16).padStart(2, "0")).join("");
 const [one, two] = [digits(1), digits(2)];
 
-/** The keys of a role, by their number among all that were seen. */
+/** The keys of a role, each as its index among all keys seen. */
 function keysOf(text: string, role: "member" | "client"): readonly string[] {
   return (parseClusterKeys(text, "file").get(role) ?? []).map((key) => key.toString("hex"));
 }

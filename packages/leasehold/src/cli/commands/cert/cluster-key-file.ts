@@ -5,20 +5,20 @@ import type { Step } from "./authority.js";
 import { certFailure } from "./failure.js";
 import { createFile, replaceFile, secretMode, textIn } from "./files.js";
 
-/** Comments at the ends of lines, which tell how far a rotation is. */
+/** Comments at the ends of lines, which record the state of a rotation. */
 const next = "# next";
 const former = "# former";
 
 const keyBytes = 32;
 const newKey = () => randomBytes(keyBytes).toString("hex");
 
-/** Creates a file with one key, or with one for each role. */
+/** Creates a file with a single key, or with one for each role. */
 export async function createClusterKey(path: string, withRoles: boolean): Promise<void> {
   const lines = withRoles ? roles.map((role) => `${role}: ${newKey()}`) : [newKey()];
   await createFile(path, `${lines.join("\n")}\n`, secretMode);
 }
 
-/** Carries out one step of a rotation. Every key of the file gets a successor. */
+/** Carries out one step of a rotation, in which every key of the file gets a successor. */
 export async function rotateClusterKey(path: string, step: Step): Promise<void> {
   const text = await textIn(path);
   if (text === undefined) throw certFailure("CERT_UNREADABLE", `${path} is not there`);
@@ -44,7 +44,7 @@ export function rotated(text: string, step: Step): string {
   return `${after[step]().join("\n")}\n`;
 }
 
-/** Each key is followed by its successor, which takes its place. */
+/** Each key is followed by its successor, which replaces it. */
 function switched(lines: readonly string[]): string[] {
   return lines.flatMap((line, index) => {
     if (line.endsWith(next)) return [];
@@ -58,7 +58,7 @@ function hasKey(line: string): boolean {
   return !line.trimStart().startsWith("#");
 }
 
-/** `client: `, or nothing for a key that stands alone. */
+/** `client: `, or nothing for a file's single key. */
 function roleIn(line: string): string {
   return /^\s*(\w+:\s*)/.exec(line)?.[1] ?? "";
 }

@@ -1,16 +1,16 @@
 import { CommandFailure } from "../../common/failure.js";
 
-/** Stable codes of the refusals of `leasehold cert`. */
+/** Stable codes with which `leasehold cert` refuses. */
 export type CertCode =
   /** The file exists, and nothing is overwritten. */
   | "CERT_EXISTS"
-  /** The folder has no authority, or its private key is missing or does not fit. */
+  /** The folder has no authority, or its private key is missing or doesn't match. */
   | "CERT_NO_AUTHORITY"
-  /** The name, host or cluster cannot be in a certificate. */
+  /** The name, host or cluster is not allowed in a certificate. */
   | "CERT_NAME"
-  /** The file holds no certificate or key, or one that this command does not make. */
+  /** The file contains no certificate or key, or one of a kind that this command does not make. */
   | "CERT_UNREADABLE"
-  /** Another step of the rotation is next. */
+  /** The rotation has to continue with a different step. */
   | "CERT_STEP"
   /** The command `openssl` is missing or has failed. */
   | "CERT_OPENSSL";

@@ -14,20 +14,23 @@ import {
 import { basename, dirname, join } from "node:path";
 import { certFailure } from "./failure.js";
 
-/** Private keys are for their owner only. */
+/** Only the owner may read private keys. */
 export const secretMode = 0o600;
 export const publicMode = 0o644;
 
 const workFolder = ".cert-";
-/** The names of the folders in which files are prepared. */
+/** The prefix of temporary folders in which files are prepared. */
 export const workFolderPattern = /^\.cert-[A-Za-z0-9]{6}$/;
 
-/** Creates a folder, for its owner only, in which files of `folder` are prepared: on the same file system. */
+/** Creates a private folder in which files for `folder` are prepared, on the same file system. */
 export function makeWorkFolder(folder: string): Promise<string> {
   return mkdtemp(join(folder, workFolder));
 }
 
-/** Writes a file elsewhere and then puts it in place: a reader sees the whole former or the whole new one. */
+/**
+ * Writes a file elsewhere and then moves it into place, so that a reader sees either the complete old file or
+ * the complete new one.
+ */
 async function placed(
   path: string,
   text: string | Uint8Array,
@@ -51,7 +54,7 @@ async function placed(
   }
 }
 
-/** A service may read the former file by its owner or group. */
+/** Keeps the old file's owner and group, which may allow a service to read it. */
 async function keepReaders(from: string, former: string): Promise<void> {
   const [own, { uid, gid, mode }] = await Promise.all([stat(from), stat(former)]);
   await chown(from, uid, gid);
@@ -59,7 +62,8 @@ async function keepReaders(from: string, former: string): Promise<void> {
 }
 
 /**
- * @param before runs between writing the text and putting it in place: a full disk changes neither.
+ * @param before runs after the text is written and before it is moved into place, so that a full disk changes
+ *   neither file.
  * @throws CommandFailure `CERT_EXISTS`
  */
 export async function createFile(
@@ -71,7 +75,7 @@ export async function createFile(
   await placed(path, text, mode, async (from) => {
     await before?.();
     try {
-      // Unlike a rename, a link replaces nothing.
+      // Unlike a rename, a link doesn't replace an existing file.
       await link(from, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -80,7 +84,7 @@ export async function createFile(
   });
 }
 
-/** A symbolic link stays, and its target is replaced. */
+/** A symbolic link is kept; its target is replaced. */
 export async function replaceFile(
   path: string,
   text: string,
@@ -95,12 +99,12 @@ export async function replaceFile(
   });
 }
 
-/** Creates a folder for secrets, unless it exists. */
+/** Creates a folder for secrets unless it exists. */
 export async function secretFolder(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined) await chmod(path, 0o700);
 }
 
-/** `undefined` if there is no such file. */
+/** The file's text; `undefined` if there is no such file. */
 export async function textIn(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");

@@ -6,11 +6,11 @@ import { workFolderPattern } from "./files.js";
 import { isFolder } from "./show.js";
 
 /**
- * Runs `work` while no other command of this machine changes the certificates or keys of a folder: of two
- * renewals at once, one's key could be left beside the other's certificate.
+ * Runs `work` while no other command of this machine changes the certificates or keys of a folder: two
+ * concurrent renewals could leave the key of one with the certificate of the other.
  *
- * @throws LeaseholdError `DATA_IN_USE` when another command is at work there
- * @throws CommandFailure `CERT_UNREADABLE` when there is no such folder
+ * @throws LeaseholdError `DATA_IN_USE` if another command is running there
+ * @throws CommandFailure `CERT_UNREADABLE` if there is no such folder
  */
 export async function withFolderLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   await isFolder(folder);
@@ -23,7 +23,7 @@ export async function withFolderLock<T>(folder: string, work: () => Promise<T>):
   }
 }
 
-/** `undefined` where the file system has no sockets, as on a stick with an authority that is kept offline. */
+/** `undefined` if the file system has no sockets, for example on a USB stick with an offline authority. */
 async function lockOf(folder: string): Promise<DirectoryLock | undefined> {
   try {
     return await DirectoryLock.take(folder, ".cert-lock");
@@ -35,7 +35,7 @@ async function lockOf(folder: string): Promise<DirectoryLock | undefined> {
   }
 }
 
-/** A command that was killed has left private keys in its work folders. */
+/** A killed command may have left private keys in its temporary folders. */
 async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder))
     if (workFolderPattern.test(name)) await rm(join(folder, name), { recursive: true, force: true });

@@ -23,12 +23,12 @@ interface Signer {
 /** Certificates are backdated: the clocks of machines differ. */
 const backdateMs = 3_600_000;
 const dayMs = 86_400_000;
-/** `openssl` takes milliseconds. */
+/** Timeout, ms; `openssl` normally takes milliseconds. */
 const opensslMsMax = 60_000;
 
 /** A new authority, which cannot sign other authorities. */
 export function makeAuthority(folder: string, cluster: string, days: number): Promise<Issued> {
-  // Unique: of two trusted authorities the right one is found by its name.
+  // Unique, because during a rotation the right one of two trusted authorities is found by name.
   const commonName = `leasehold authority ${randomBytes(4).toString("hex")}`;
   const extensions = [
     "basicConstraints = critical, CA:TRUE, pathlen:0",
@@ -61,7 +61,9 @@ export function makeCertificate(
   return make(folder, commonName, extensions, days, signer);
 }
 
-/** Self-signed without a signer. The private key touches only `folder`, in a file of mode 0600. */
+/**
+ * Self-signed if there is no signer. The private key is only written to `folder`, in a file with mode 0600.
+ */
 async function make(
   folder: string,
   commonName: string,
@@ -77,11 +79,11 @@ async function make(
     await writeFile(join(work, "openssl.cnf"), configuration(extensions));
     await writeFile(join(work, "index.txt"), "");
     const serial = randomBytes(16);
-    // Neither negative nor with a redundant zero.
+    // Neither negative nor with a redundant leading zero.
     serial[0] = (serial[0]! & 0x3f) | 0x40;
     await writeFile(join(work, "serial"), `${serial.toString("hex")}\n`);
     const config = ["-config", "openssl.cnf"];
-    // A slash separates the parts of a subject.
+    // Slashes separate the parts of a subject.
     const subject = ["-subj", `/CN=${commonName.replaceAll("/", "\\/")}`];
     await openssl(work, ["req", "-new", ...config, ...subject, "-key", "own.key", "-out", "own.csr"]);
     const nowMs = Date.now();
@@ -93,7 +95,7 @@ async function make(
     const request = ["-batch", "-notext", ...dates, ...by, "-in", "own.csr", "-out", "own.pem"];
     await openssl(work, ["ca", ...config, ...request]);
     const cert = await readFile(join(work, "own.pem"), "utf8");
-    // openssl succeeds although the disk is full.
+    // openssl reports success even if the disk is full.
     if (!cert.endsWith("-----END CERTIFICATE-----\n"))
       throw certFailure("CERT_OPENSSL", "openssl ca wrote no whole certificate: is the disk full?");
     return { key, cert };

@@ -3,12 +3,12 @@ import type { X509Certificate } from "node:crypto";
 import { altNamesOf, proofOfCertificate } from "../../../runtime/security/certificate.js";
 import { certFailure } from "./failure.js";
 
-/** The content in which certificates of one authority differ. */
+/** The parts in which one authority's certificates differ. */
 export interface Profile {
   readonly commonName: string;
-  /** Its role among peers; absent for those of a core. */
+  /** The owner's role among peers; absent in a core's certificates. */
   readonly uri?: string | undefined;
-  /** Names and addresses at which its owner is reached. */
+  /** Names and addresses at which the owner can be reached. */
   readonly hosts: readonly string[];
   readonly usages: readonly Usage[];
 }
@@ -17,8 +17,9 @@ const usageIds = { serverAuth: "1.3.6.1.5.5.7.3.1", clientAuth: "1.3.6.1.5.5.7.3
 export type Usage = keyof typeof usageIds;
 
 /**
- * The kinds of certificates. A core takes the common name of a client's certificate for its user. So only a
- * user's is a plain name, and no other certificate of the authority passes for a user's.
+ * The kinds of certificates. A core treats the common name of a client's certificate as the user. So only a
+ * user's certificate has a plain name, and no other certificate of the authority can be mistaken for a
+ * user's.
  */
 export const kinds = {
   member: {
@@ -70,15 +71,17 @@ interface Kind {
   readonly name: string;
   readonly usages: readonly Usage[];
   readonly hosts: "none" | "optional" | "needed";
-  /** The path of its URI. */
+  /** The path of the certificate's URI. */
   readonly path: ((name: string) => string) | undefined;
 }
 
 export type KindName = keyof typeof kinds;
 
-/** Safe in a file name, in a configuration of `openssl` and in a common name (at most 64 characters). */
+/**
+ * Names that are safe in a file name, an `openssl` configuration and a common name (at most 64 characters).
+ */
 const plainName = /^[A-Za-z0-9][\w.@-]{0,49}$/;
-/** Files of the authority itself. */
+/** Names of the authority's own files. */
 const ownFiles = new Set(["ca", "ca-next", "ca-old"]);
 const hostsMax = 100;
 
@@ -109,7 +112,10 @@ export function profileOf(
   };
 }
 
-/** As {@link proofOfCertificate} reads it; also encodes what is special in a configuration of `openssl`. */
+/**
+ * In the form that {@link proofOfCertificate} reads. Also encodes characters that are special in an `openssl`
+ * configuration.
+ */
 export function clusterUri(cluster: string): string {
   const bytes = Buffer.byteLength(cluster);
   if (bytes === 0 || bytes > 128) throw certFailure("CERT_NAME", "a cluster's name has 1 to 128 bytes");
@@ -126,7 +132,7 @@ function isHost(text: string): boolean {
 /**
  * The profile of a certificate that is to be renewed.
  *
- * @throws CommandFailure `CERT_UNREADABLE` for one with more in it than a {@link Profile} has
+ * @throws CommandFailure `CERT_UNREADABLE` if the certificate contains more than a {@link Profile}
  */
 export function profileIn(certificate: X509Certificate, path: string): Profile {
   const commonName = /^CN=(.*)$/.exec(certificate.subject ?? "")?.[1];

@@ -13,7 +13,7 @@ import { altNamesOf } from "../../../runtime/security/certificate.js";
 
 const dayMs = 86_400_000;
 
-/** One certificate and its state. */
+/** A certificate and its state. */
 export interface Shown {
   readonly file: string;
   /** Role and name. */
@@ -24,12 +24,12 @@ export interface Shown {
   readonly until: string;
   readonly daysLeft: number;
   readonly state: "ok" | "expires" | "expired" | "unfit";
-  /** Why it is unfit. */
+  /** Why the certificate cannot be used. */
   readonly problem?: string;
 }
 
 /**
- * The certificates of these files and folders, where those of a folder must be of its authority.
+ * The certificates in these files and folders. Those in a folder must be issued by its authority.
  *
  * @param soonDays a certificate with fewer days left `expires`
  */
@@ -100,7 +100,7 @@ function signerProblem(
   return authorities.length === 0 || isTrusted ? undefined : "another authority signed it";
 }
 
-/** A fault of the private key in `NAME.key`, which need not be there. */
+/** A fault of the private key in `NAME.key`; the key may be absent. */
 async function keyProblem(file: string, certificate: X509Certificate): Promise<string | undefined> {
   const path = file.replace(/\.pem$/, ".key");
   const secret = path === file ? undefined : await textIn(path);
@@ -128,7 +128,7 @@ const styles: Record<Shown["state"], Style> = {
   unfit: "red",
 };
 
-/** @param next what to do now */
+/** @param next advice on what to do */
 export function presentCertificates(shown: readonly Shown[], document: unknown, next?: string): Presentation {
   const stateOf = ({ state, daysLeft, problem }: Shown): string => {
     if (state === "expires") return `${state} in ${daysLeft} days`;

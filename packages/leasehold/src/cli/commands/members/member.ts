@@ -27,7 +27,7 @@ export async function list(options: SharedOptions): Promise<number> {
   return exitCode("ok");
 }
 
-/** `leasehold member add`, `remove` and `replace`: ends when the change is over. */
+/** `leasehold member add`, `remove` and `replace`: ends when the change is complete. */
 export async function change(
   words: ChangeWords,
   options: SharedOptions & { readonly within?: string },
@@ -41,7 +41,7 @@ export async function change(
   const onProgress = (status: ViewStatus) => {
     const text = progressOf(status);
     printProgress(text);
-    // Numbers change every second, and are only for a terminal.
+    // The numbers change every second, so they are only printed on a terminal.
     const kind = text.replaceAll(/[\d.]+/g, "");
     if (kind === noted) return;
     noted = kind;
@@ -78,7 +78,7 @@ function nextSteps({ add, remove }: MemberChange): string[] {
   return lines;
 }
 
-/** A timeout means that the expected state was not reached, not that another holds a lease. */
+/** A timeout here means that the expected state was not reached, not that somebody else holds a lease. */
 function failsInTime(error: unknown): never {
   if (error instanceof LeaseholdError && error.code === "TIMEOUT")
     throw new CommandFailure("unavailable", error.message);

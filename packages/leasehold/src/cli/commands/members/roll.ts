@@ -16,12 +16,12 @@ export interface RollOptions extends SharedOptions {
   readonly within: string;
 }
 
-/** The pause between two looks at the members, ms. */
+/** The pause between two queries of the members, ms. */
 const lookEveryMs = 250;
 
 /**
- * `leasehold member roll`: restarts one member after another. The next one follows only when the former is a
- * new process and all are ready: with one member away there is always a majority.
+ * `leasehold member roll`: restarts one member after another. The next member follows only when the previous
+ * one is a new process and all members are ready: with at most one member down there is always a majority.
  */
 export async function roll(options: RollOptions): Promise<number> {
   const settings = settingsOf(options);
@@ -62,7 +62,7 @@ function isReady(report: MemberReport): boolean {
   return report.reachable && report.status.state === "ready";
 }
 
-/** Replaces placeholders in braces; accepts only values that a shell takes as one plain word. */
+/** Replaces placeholders in braces. Accepts only values that a shell reads as one plain word. */
 export function commandFor(template: string, { id, address }: Pick<MemberReport, "id" | "address">): string {
   const colon = address.lastIndexOf(":");
   const words = { id, address, host: address.slice(0, colon), port: address.slice(colon + 1) };
@@ -71,7 +71,10 @@ export function commandFor(template: string, { id, address }: Pick<MemberReport,
   return template.replaceAll(/\{(id|address|host|port)\}/g, (_, word: keyof typeof words) => words[word]);
 }
 
-/** The command's output goes to standard error; it ends with the shell, whatever that left running. */
+/**
+ * The command's output goes to standard error. The command counts as ended when its shell exits, even if that
+ * left processes running.
+ */
 async function run(command: string): Promise<number | string> {
   const child = spawn("/bin/sh", ["-c", command], { stdio: ["ignore", 2, 2] });
   const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
