@@ -1,0 +1,12 @@
+export const config = { transaction: false }; // as for `create index concurrently`
+
+export async function up(db) {
+  console.log("migrating");
+  await db.raw("create table if not exists knex_reports (id serial primary key)");
+  await db.raw("select pg_sleep(?)", [Number(process.env.WORK_MS ?? 200) / 1_000]);
+  await db("knex_reports").insert({});
+}
+
+export async function down(db) {
+  await db.schema.dropTable("knex_reports");
+}
