@@ -2,7 +2,16 @@
 // docs/README.md.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
@@ -115,6 +124,29 @@ function withPolicy(html) {
   );
 }
 
+/** The licences of others' code in the pages, which ask for their notice in each copy. */
+const withLicences = {
+  name: "licences",
+  generateBundle(_options, bundle) {
+    const notices = new Map();
+    for (const { moduleIds = [] } of Object.values(bundle))
+      for (const id of moduleIds) {
+        const [folder, name] = /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(?=\/)/.exec(id) ?? [];
+        if (folder === undefined || notices.has(name)) continue;
+        const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+        const { license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+        const text =
+          file === undefined ? `Licence: ${license}` : readFileSync(join(folder, file), "utf8").trim();
+        notices.set(name, `${name}\n\n${text}\n`);
+      }
+    const source = [...notices.keys()]
+      .sort()
+      .map((name) => notices.get(name))
+      .join("\n---\n\n");
+    this.emitFile({ type: "asset", fileName: "LICENSES.txt", source });
+  },
+};
+
 function hide(token) {
   token.type = "text";
   token.tag = "";
@@ -181,7 +213,7 @@ export default defineConfig({
     languageAlias: { ndjson: "json", output: "console" },
   },
   transformHtml: withPolicy,
-  vite: { build: { chunkSizeWarningLimit: 2_000 } },
+  vite: { build: { chunkSizeWarningLimit: 2_000 }, plugins: [withLicences] },
   themeConfig: {
     nav: [
       { text: "Quick start", link: "/docs/quick-start" },

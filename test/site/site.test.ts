@@ -1,29 +1,21 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
-import { type Server, createServer } from "node:http";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { scenes } from "@leasehold/sim/inner/theatre/scenes.js";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Running, eventually, leasehold } from "../support/built.js";
 
-/** These tests build the site, serve it as any host of files does, and read it in Debian's Chromium. */
+/** These tests build the site, serve it by `leasehold docs`, and read it in Debian's Chromium. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(root, "packages/docs/pages");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const types: Readonly<Record<string, string>> = {
-  ".html": "text/html",
-  ".js": "text/javascript",
-  ".css": "text/css",
-  ".svg": "image/svg+xml",
-  ".json": "application/json",
-};
 
-let server: Server;
+let server: Running;
 let browser: Browser;
 let url: string;
 const failures: string[] = [];
@@ -34,22 +26,15 @@ beforeAll(async () => {
   await promisify(execFile)(process.execPath, [vitepress, "build", join(root, "site")], {
     maxBuffer: 2 ** 26,
   });
-  server = createServer(({ url: target = "/" }, response) => {
-    const path = join(dist, decodeURIComponent(new URL(target, "http://site").pathname));
-    const file = [path, `${path}.html`, join(path, "index.html")].find(
-      (each) => existsSync(each) && statSync(each).isFile(),
-    );
-    response.writeHead(file === undefined ? 404 : 200, { "content-type": types[extname(file ?? "")] ?? "" });
-    response.end(file === undefined ? "" : readFileSync(file));
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = leasehold(["docs", "--address", "127.0.0.1:0"]);
+  url = await eventually("an address", () => /http:\/\/[^/]*/.exec(server.stdout())?.[0]);
   browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 });
 
 afterAll(async () => {
   await browser.close();
-  server.close();
+  server.process.kill("SIGTERM");
+  expect((await server.finished).code).toBe(0);
 });
 
 async function show(path: string, more: Parameters<Browser["newPage"]>[0] = {}): Promise<Page> {
@@ -162,16 +147,31 @@ test("a page runs no script but the site's", async () => {
   const page = await browser.newPage();
   await page.goto(`${url}/docs/concepts`, { waitUntil: "networkidle" });
   const refused = await page.evaluate(`(async () => {
-    const refusals = [];
-    document.addEventListener("securitypolicyviolation", (event) => refusals.push(event.effectiveDirective));
+    // Each comes twice: by the page's own policy and by the header's.
+    const refusals = new Set();
+    document.addEventListener("securitypolicyviolation", (event) => refusals.add(event.effectiveDirective));
     const script = document.createElement("script");
     script.textContent = "globalThis.ran = true";
     document.body.append(script);
     await fetch("https://example.org/").catch(() => undefined);
-    while (refusals.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (refusals.size < 2) await new Promise((resolve) => setTimeout(resolve, 10));
     return [...refusals, "ran" in globalThis];
   })()`);
   expect(refused).toEqual(["script-src-elem", "connect-src", false]);
+  await page.close();
+});
+
+test("no other site can frame a page, and what the playground runs has no origin even alone", async () => {
+  const header = async (path: string) => {
+    const { headers } = await fetch(url + path);
+    return headers.get("content-security-policy");
+  };
+  expect(await header("/docs/concepts")).toMatch(/script-src 'self' 'sha256-.*; frame-ancestors 'self'$/);
+  expect(await header("/theatre/")).toMatch(/script-src 'self';.*; frame-ancestors 'self'$/);
+  expect(await header("/playground/frame.html")).toMatch(/ sandbox allow-scripts; frame-ancestors 'self'$/);
+  const page = await browser.newPage();
+  await page.goto(`${url}/playground/frame.html`);
+  expect(await page.evaluate("origin")).toBe("null");
   await page.close();
 });
 
@@ -222,7 +222,8 @@ test("code can be copied", async () => {
 
 test("a page that is not there says so", async () => {
   const page = await browser.newPage();
-  await page.goto(`${url}/404.html`, { waitUntil: "networkidle" });
+  const answer = await page.goto(`${url}/nowhere`, { waitUntil: "networkidle" });
+  expect(answer?.status()).toBe(404);
   expect(await page.locator("body").textContent()).toContain("PAGE NOT FOUND");
   await page.close();
 });

@@ -45,7 +45,7 @@ export const logEvents = {
   "member-lost": {
     level: "warn",
     fields: ["member", "address", "reason"],
-    help: "The connection with that member has ended. It is dialed again.",
+    help: "The connection with that member has ended. It is dialled again.",
   },
   "connection-refused": {
     level: "error",
