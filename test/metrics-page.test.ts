@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { filesCatalogue } from "@leasehold/files/inner/metrics/catalogue.js";
+import { gatewayCatalogue } from "@leasehold/gateway/inner/metrics/catalogue.js";
 import { catalogue, fullName } from "leasehold/inner/metrics/catalogue.js";
 import type { MetricDefinitions } from "leasehold/metrics";
 
@@ -9,7 +10,7 @@ const head = `# Metrics
 
 Made of the catalogue in \`packages/leasehold/src/metrics\`; \`npm run generate -- metrics\` writes it anew.
 
-A program serves them with [\`leasehold/metrics\`](api/metrics.md). \`peer\`, \`files serve\`, \`run\`, \`hold\` and \`elect\` do so
+A program serves them with [\`leasehold/metrics\`](api/metrics.md). \`peer\`, \`gateway\`, \`files serve\`, \`run\`, \`hold\` and \`elect\` do so
 with \`--metrics-address 127.0.0.1:9464\`, \`up\` and \`files up\` with \`--metrics-port 9464\`. A core has its own at \`/metrics\` of its client port, under
 [etcd's names](core-compatibility.md#json-health-and-metrics).
 
@@ -27,6 +28,13 @@ const filesHead = `
 ## Nodes of files
 
 \`files serve\` has these, too.
+
+`;
+
+const gatewayHead = `
+## Gateways
+
+\`gateway\` has these, too. Its \`/readyz\` asks the ground.
 
 `;
 
@@ -69,6 +77,6 @@ const rowsOf = (definitions: MetricDefinitions): string =>
 const tableHead = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
 
 test("docs/metrics.md is that of the catalogues", async () => {
-  const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n${traces}`;
+  const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n${gatewayHead}${tableHead}${rowsOf(gatewayCatalogue)}\n${traces}`;
   await expect(text).toMatchFileSnapshot("../docs/metrics.md");
 });

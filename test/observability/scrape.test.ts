@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 
-/** A real Prometheus scrapes three members and a holder, of which one member is killed. */
+/** A real Prometheus scrapes three members, of which one is killed, a holder and a gateway. */
 
 const folder = mkdtempSync(join(tmpdir(), "leasehold-prometheus-"));
 const rules = fileURLToPath(new URL("../../deploy/prometheus/leasehold.rules.yml", import.meta.url));
@@ -36,7 +36,7 @@ interface Answer {
 
 test("members and holders are scraped, and the numbers say what happens", async ({ skip }) => {
   skip(spawnSync("prometheus", ["--version"]).status !== 0, "Prometheus is not installed");
-  const ports = await freePorts(8);
+  const ports = await freePorts(10);
   const at = (index: number): string => `127.0.0.1:${ports[index]}`;
   const ids = ["a", "b", "c"];
   const members = ids.flatMap((id, index) => ["--member", `${id}=${at(index)}`]);
@@ -56,7 +56,8 @@ test("members and holders are scraped, and the numbers say what happens", async 
   );
   const endpoints = ids.map((_, index) => `flease://${at(index)}`).join(",");
   leasehold("hold", "jobs/nightly", "--endpoints", endpoints, "--timeout", "30s", "--metrics-address", at(6));
-  const targets = [3, 4, 5, 6].map((index) => JSON.stringify(at(index))).join(", ");
+  leasehold("gateway", "--endpoints", endpoints, "--address", at(8), "--metrics-address", at(9));
+  const targets = [3, 4, 5, 6, 9].map((index) => JSON.stringify(at(index))).join(", ");
   writeFileSync(
     join(folder, "prometheus.yml"),
     [
@@ -82,7 +83,7 @@ test("members and holders are scraped, and the numbers say what happens", async 
   const shows = async (query: string, wanted: number): Promise<void> => {
     await expect.poll(() => value(query), { timeout: 60_000, interval: 500, message: query }).toBe(wanted);
   };
-  await shows("sum(up)", 4);
+  await shows("sum(up)", 5);
   await shows('sum(leasehold_member_ready{state="ready"})', 3);
   await shows("sum(leasehold_leases_held)", 1);
   await shows('sum(leasehold_acquisitions_total{outcome="acquired"})', 1);
@@ -94,10 +95,25 @@ test("members and holders are scraped, and the numbers say what happens", async 
   );
   await shows("sum(leasehold_member_peer_connected)", 6);
   await shows("max(abs(leasehold_member_peer_skew_seconds)) < bool 0.1", 1);
-  await shows("count(leasehold_event_loop_delay_seconds_count) > bool 3", 1);
+  await shows("count(leasehold_event_loop_delay_seconds_count) > bool 4", 1);
+  const ready = async (): Promise<unknown> =>
+    (await fetch(`http://${at(9)}/readyz`).catch(() => undefined))?.status;
+  await expect.poll(ready, { timeout: 60_000 }).toBe(200);
+  for (const resource of ["reports/nightly", "jobs/nightly"])
+    await fetch(`http://${at(8)}/v1/leases`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ resource, ttl: "1m", wait: 0 }),
+    });
+  const calls = "leasehold_gateway_request_duration_seconds_count";
+  await shows(`sum(${calls}{route="POST /v1/leases",outcome="ok"})`, 1);
+  await shows(`sum(${calls}{route="POST /v1/leases",outcome="refused"})`, 1);
+  await shows('sum(leasehold_gateway_refusals_total{reason="lease_held"})', 1);
+  await shows("sum(leasehold_gateway_sessions)", 1);
+  await shows("sum(leasehold_leases_held)", 2);
   peers[2]!.kill("SIGKILL");
-  await shows("sum(up)", 3);
+  await shows("sum(up)", 4);
   await shows("sum(leasehold_member_peer_connected)", 2);
-  await shows("sum(leasehold_leases_held)", 1);
+  await shows("sum(leasehold_leases_held)", 2);
   await shows("sum(leasehold_leases_lost_total)", 0);
 }, 180_000);

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Leases } from "leasehold";
 import { LeaseholdError } from "leasehold/common";
+import type { Metrics } from "leasehold/metrics";
 import {
   FileWatch,
   type Logger,
@@ -16,7 +17,10 @@ import {
 import { HttpServer } from "./http/server.js";
 import { type IssuerOptions, openIssuer } from "./http/token-issuer.js";
 import { eventLog } from "./logs/log-events.js";
+import { gatewayCatalogue } from "./metrics/catalogue.js";
+import { GatewayMetrics } from "./metrics/gateway-metrics.js";
 import { type Users, parseUsers } from "./rights/users.js";
+import { limitsDefault } from "./sessions/limits.js";
 import { Gateway } from "./sessions/gateway.js";
 import { WatchHub } from "./watch/hub.js";
 
@@ -41,6 +45,8 @@ export interface GatewayOptions {
   /** Serves networks without users or without TLS. Default false: such a gateway is refused. */
   readonly insecure?: boolean | undefined;
   readonly logger?: Logger | undefined;
+  /** Counts requests, refusals and sessions there, and shows in `/readyz` whether the ground answers. */
+  readonly metrics?: Metrics | undefined;
 }
 
 export interface RunningGateway {
@@ -76,7 +82,10 @@ export async function startGateway(leases: Leases, options: GatewayOptions): Pro
   const world = realWorld();
   const log = eventLog(logger);
   const newId = (): string => randomBytes(18).toString("base64url");
-  const gateway = new Gateway(leases, { ...world, newId });
+  const metrics = options.metrics && new GatewayMetrics(options.metrics.define(gatewayCatalogue));
+  const gateway = new Gateway(leases, { ...world, newId }, limitsDefault, (cause) =>
+    metrics?.sessionEnded(cause),
+  );
   const hub = new WatchHub(leases, world.timers, newId);
   const users = usersFile === undefined ? undefined : await watchUsers(usersFile, logger);
   const issuer = jwt && (await openIssuer(jwt, logger));
@@ -90,10 +99,20 @@ export async function startGateway(leases: Leases, options: GatewayOptions): Pro
     issuer,
     ...(certificate !== undefined && { tls: certificate.pems }),
     log,
+    metrics,
     nowMs: () => world.clock.monotonicMs(),
   });
   if (certificate !== undefined) certificate.changed = (pems) => server.setTls(pems);
+  const stops = [
+    options.metrics?.observeHealth(() => server.checks()),
+    metrics?.watch(() => ({
+      sessions: gateway.sessions,
+      watches: server.streams,
+      quotas: { ...server.quotas, ...gateway.quotas },
+    })),
+  ];
   const end = (): void => {
+    for (const stop of stops) stop?.();
     users?.close();
     issuer?.close();
     certificate?.close();

@@ -44,13 +44,14 @@ export async function serveGateway(options: GatewayCommandOptions): Promise<numb
   const { signal } = interrupt;
   const work = withLeases(
     settings,
-    async (leases) => {
+    async (leases, metrics) => {
       const gateway = await startGateway(leases, {
         address,
         usersFile,
         jwt,
         insecure,
         logger,
+        metrics,
         ...(cert !== undefined && key !== undefined && { tls: { cert, key, clientCa } }),
       });
       const manager = notifySystemd({ checks: () => [] });

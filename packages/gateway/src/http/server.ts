@@ -7,14 +7,22 @@ import {
   createServer,
 } from "node:http";
 import { Server as TlsServer, createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Leases } from "leasehold";
 import { Charge, LeaseholdError, Room, parseDuration } from "leasehold/common";
-import { type Address, type ServedPems, certificateTls, formatAddress } from "leasehold/runtime";
+import {
+  type Address,
+  type Check,
+  type ServedPems,
+  certificateTls,
+  formatAddress,
+  healthText,
+} from "leasehold/runtime";
 import { openApiOf } from "../api/openapi.js";
-import { HttpRefusal, problemOf } from "../api/problem.js";
+import { HttpRefusal, type Problem, problemOf } from "../api/problem.js";
 import { type Answer, type Asker, type Route, routesOf } from "../api/routes.js";
 import type { GatewayLog } from "../logs/log-events.js";
+import type { GatewayMetrics } from "../metrics/gateway-metrics.js";
 import type { User, Users } from "../rights/users.js";
 import type { Gateway } from "../sessions/gateway.js";
 import type { WatchHub } from "../watch/hub.js";
@@ -48,7 +56,14 @@ export interface HttpParts {
   readonly issuer?: TokenIssuer | undefined;
   readonly tls?: ServedPems;
   readonly log: GatewayLog;
+  readonly metrics?: GatewayMetrics | undefined;
   readonly nowMs: () => number;
+}
+
+/** A request, for the metrics. */
+interface Asked {
+  /** Of a few: never a path as the client wrote it. */
+  route: string;
 }
 
 /** The gateway's port. */
@@ -62,6 +77,7 @@ export class HttpServer {
   /** Changes that wait for clients which read slowly. */
   readonly #waitingRoom = new Room(waitingMax, tooMany("changes"));
   readonly #readiness = new SharedAnswer(() => this.#askGround(), readinessMs);
+  #connections = 0;
   #isStopping = false;
 
   constructor(parts: HttpParts) {
@@ -77,7 +93,10 @@ export class HttpServer {
       connectionsCheckingInterval: 1_000,
     };
     const listener: RequestListener = (request, response) => {
-      this.#answer(request, response).catch((error: unknown) => this.#failed(request, response, error));
+      const asked = this.#observe(response);
+      this.#answer(request, response, asked).catch((error: unknown) => {
+        this.#failed(request, response, error);
+      });
     };
     this.#server =
       parts.tls === undefined
@@ -94,10 +113,33 @@ export class HttpServer {
             listener,
           );
     this.#server.maxConnections = connectionsMax;
+    this.#server.on("drop", () => parts.metrics?.refused("connections"));
+    this.#server.on("connection", (socket: Socket) => {
+      this.#connections += 1;
+      socket.once("close", () => (this.#connections -= 1));
+    });
   }
 
   get streams(): number {
     return this.#streams.size;
+  }
+
+  /** The share of each bound that is used: 1 is full. */
+  get quotas(): Readonly<Record<"connections" | "watches" | "changes", number>> {
+    return {
+      connections: this.#connections / connectionsMax,
+      watches: this.#streamRoom.used / streamsMax,
+      changes: this.#waitingRoom.used / waitingMax,
+    };
+  }
+
+  /** Whether it is ready, of at most a second ago. */
+  async checks(): Promise<readonly Check[]> {
+    const stopping = { name: "serving", isPassed: !this.#isStopping, detail: "the gateway" };
+    return [
+      this.#isStopping ? { ...stopping, detail: "the gateway is stopping" } : stopping,
+      await this.#readiness.get(),
+    ];
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
@@ -130,7 +172,19 @@ export class HttpServer {
     await closed;
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  #observe(response: ServerResponse): Asked {
+    const asked = { route: "other" };
+    const { metrics, nowMs } = this.#parts;
+    if (metrics === undefined) return asked;
+    const beganMs = nowMs();
+    response.once("close", () => {
+      const status = response.writableFinished ? response.statusCode : "cut";
+      metrics.answered(asked.route, status, nowMs() - beganMs);
+    });
+    return asked;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, asked: Asked): Promise<void> {
     const receivedMs = this.#parts.nowMs();
     const { method = "", url = "/" } = request;
     response.setHeader("cache-control", "no-store");
@@ -140,12 +194,18 @@ export class HttpServer {
     const { pathname, searchParams } = new URL(url, "http://gateway");
     const users = this.#parts.users();
     refuseForeign(request, users);
-    if (pathname === "/livez") return sendText(response, "ok\n");
-    if (pathname === "/readyz") return this.#ready(response);
+    if (healthPaths.has(pathname)) {
+      asked.route = "health";
+      return pathname === "/livez" ? sendText(response, "ok\n") : this.#ready(response, searchParams);
+    }
     if (pathname === "/openapi.json") return sendJson(response, { status: 200 }, this.#openApi);
     const user = await userOf(request, users, this.#parts.issuer);
-    if (pathname === "/v1/watch") return this.#watch(request, response, user, searchParams);
+    if (pathname === "/v1/watch") {
+      asked.route = "watch";
+      return this.#watch(request, response, user, searchParams);
+    }
     const { route, id } = this.#routes.find(method, pathname);
+    asked.route = `${route.method} ${route.path}`;
     const gone = new AbortController();
     response.once("close", () => gone.abort(new LeaseholdError("CLOSED", "the client has gone")));
     const asker = this.#asker(request, user, receivedMs, gone.signal);
@@ -210,19 +270,22 @@ export class HttpServer {
     });
   }
 
-  async #askGround(): Promise<string> {
+  async #askGround(): Promise<Check> {
     const { state } = await this.#parts.leases.holder("leasehold/gateway/readiness", { timeout: "2s" });
-    return state === "unknown" ? "the ground does not answer" : "ok";
+    const isPassed = state !== "unknown";
+    return { name: "ground", isPassed, detail: isPassed ? "it answers" : "it does not answer" };
   }
 
-  async #ready(response: ServerResponse): Promise<void> {
-    const why = this.#isStopping ? "stopping" : await this.#readiness.get();
-    response.statusCode = why === "ok" ? 200 : 503;
-    sendText(response, `${why}\n`);
+  async #ready(response: ServerResponse, query: URLSearchParams): Promise<void> {
+    const checks = await this.checks();
+    response.statusCode = checks.every(({ isPassed }) => isPassed) ? 200 : 503;
+    sendText(response, healthText(checks, query.has("verbose")));
   }
 
   #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const problem = problemOf(error);
+    // Nobody reads the answer to a client that has gone.
+    if (!response.destroyed) this.#parts.metrics?.refused(reasonOf(problem));
     if (problem.code === "INTERNAL") {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#parts.log.limited("request-failed", text, text, { method: request.method, error: text });
@@ -242,6 +305,10 @@ export class HttpServer {
     response.end(JSON.stringify(problem));
   }
 }
+
+const healthPaths: ReadonlySet<string> = new Set(["/livez", "/readyz", "/healthz"]);
+
+const reasonOf = ({ code, status }: Problem): string => (code === "HTTP" ? `http_${status}` : code);
 
 const tooMany = (what: string) => () =>
   new LeaseholdError(

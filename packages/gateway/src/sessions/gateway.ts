@@ -6,7 +6,7 @@ import { KeyedCalls } from "./keyed-calls.js";
 import { type Limits, limitsDefault, resourcesMax } from "./limits.js";
 import type { AcquireRequest, Call, SessionRequest } from "./requests.js";
 import type { GrantCall, Session, Tenure } from "./session.js";
-import { Sessions, type SessionsWorld } from "./sessions.js";
+import { type EndCause, Sessions, type SessionsWorld } from "./sessions.js";
 import { validForMs } from "./validity.js";
 
 /** A session that a call with an idempotency key has opened, and its leases if it was a call for leases. */
@@ -33,12 +33,23 @@ export class Gateway {
   /** By user and key. */
   readonly #openings: KeyedCalls<Opening>;
   readonly #room: Room;
+  readonly #ended: (cause: EndCause) => void;
 
-  constructor(leases: Leases, world: SessionsWorld, limits: Limits = limitsDefault) {
+  /** @param ended is called once for each session that ends */
+  constructor(
+    leases: Leases,
+    world: SessionsWorld,
+    limits: Limits = limitsDefault,
+    ended: (cause: EndCause) => void = () => undefined,
+  ) {
     this.#leases = leases;
     this.#world = world;
     this.#limits = limits;
-    this.#sessions = new Sessions(world, limits, (session) => this.#releaseAll(session));
+    this.#ended = ended;
+    this.#sessions = new Sessions(world, limits, (session, cause) => {
+      this.#releaseAll(session);
+      ended(cause);
+    });
     this.#openings = new KeyedCalls(limits.sessionsMax);
     this.#room = new Room(limits.leasesMax, () => {
       const why = `the gateway has ${limits.leasesMax} leases at most, and one user no more than are free`;
@@ -53,6 +64,12 @@ export class Gateway {
   /** Leases that are held or waited for. */
   get wanted(): number {
     return this.#room.used;
+  }
+
+  /** The share of each bound that is used: 1 is full. */
+  get quotas(): { readonly sessions: number; readonly leases: number } {
+    const { sessionsMax, leasesMax } = this.#limits;
+    return { sessions: this.sessions / sessionsMax, leases: this.wanted / leasesMax };
   }
 
   openSession({ ttl }: SessionRequest, call: Call): SessionAnswer {
@@ -80,7 +97,7 @@ export class Gateway {
 
   /** Releases its leases. */
   closeSession(id: string, call: Call): void {
-    this.#sessions.end(this.#sessions.find(id, call.owner));
+    this.#sessions.end(this.#sessions.find(id, call.owner), "closed");
   }
 
   /**
@@ -120,7 +137,7 @@ export class Gateway {
     const tenure = tenureOf(session, id);
     session.tenures.delete(id);
     this.#giveBack(session, 1);
-    if (session.isImplicit && session.tenures.size === 0) this.#sessions.end(session);
+    if (session.isImplicit && session.tenures.size === 0) this.#sessions.end(session, "released");
     await tenure.lease.release();
   }
 
@@ -144,7 +161,9 @@ export class Gateway {
    * The leases expire by themselves.
    */
   async close(): Promise<void> {
-    const held = this.#sessions.close().flatMap(({ tenures }) => [...tenures.values()]);
+    const sessions = this.#sessions.close();
+    for (const _ of sessions) this.#ended("stopped");
+    const held = sessions.flatMap(({ tenures }) => [...tenures.values()]);
     await Promise.allSettled(held.map(({ lease }) => lease.detach()));
   }
 
@@ -177,7 +196,7 @@ export class Gateway {
       this.#sessions.heard(session, this.#now());
       return this.#grantAnswer(session, tenures, call);
     } catch (error) {
-      this.#sessions.end(session);
+      this.#sessions.end(session, "ungranted");
       throw error;
     }
   }

@@ -10,11 +10,17 @@ export interface SessionsWorld {
   newId(): string;
 }
 
+/**
+ * Why a session has ended: its client closed it; nothing was heard of the client for its ttl; its last lease
+ * was released, or it never got one, when a call for leases had opened it; the gateway stopped.
+ */
+export type EndCause = "closed" | "expired" | "released" | "ungranted" | "stopped";
+
 /** The sessions of a gateway, each until its end. */
 export class Sessions {
   readonly #world: SessionsWorld;
   readonly #limits: Limits;
-  readonly #ended: (session: Session) => void;
+  readonly #ended: (session: Session, cause: EndCause) => void;
   readonly #byId = new Map<string, Session>();
   readonly #ends = new Deadlines<Session>();
   readonly #room: Room;
@@ -23,7 +29,7 @@ export class Sessions {
   #isClosed = false;
 
   /** @param ended is called once for each session that ends, and not by `close` */
-  constructor(world: SessionsWorld, limits: Limits, ended: (session: Session) => void) {
+  constructor(world: SessionsWorld, limits: Limits, ended: (session: Session, cause: EndCause) => void) {
     this.#world = world;
     this.#limits = limits;
     this.#ended = ended;
@@ -80,15 +86,15 @@ export class Sessions {
   }
 
   endIfDue(session: Session): void {
-    if (this.#now() >= session.endsMs) this.end(session);
+    if (this.#now() >= session.endsMs) this.end(session, "expired");
   }
 
-  end(session: Session): void {
+  end(session: Session, cause: EndCause): void {
     if (!this.#byId.delete(session.id)) return;
     this.#ends.cancel(session);
     this.#room.release(session.owner, 1);
     session.end();
-    this.#ended(session);
+    this.#ended(session, cause);
   }
 
   /** No session can be opened from now on. Those that there were have ended. */
@@ -115,7 +121,7 @@ export class Sessions {
       for (;;) {
         const session = this.#ends.popDue(this.#now());
         if (session === undefined) break;
-        this.end(session);
+        this.end(session, "expired");
       }
       this.#plan();
     });

@@ -44,7 +44,7 @@ export interface Metrics {
    * Adds the program's own checks to `/readyz`, which are run at each request. Returns a function that
    * removes them.
    */
-  observeHealth(checks: () => readonly Check[]): () => void;
+  observeHealth(checks: () => readonly Check[] | Promise<readonly Check[]>): () => void;
   /**
    * Exports this process's memory, processor time, event loop delay and garbage collection, and its
    * operations on stores. Call it once per process.
@@ -114,7 +114,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry(realWorld().clock);
   const members = new Set<Member>();
-  const others = new Set<() => readonly Check[]>();
+  const others = new Set<() => readonly Check[] | Promise<readonly Check[]>>();
   return {
     observe: (leases) => observeLeases(leases, registry, turnClock(realWorld().clock)),
     observeMember: (member) => {
@@ -139,9 +139,9 @@ export function createMetrics(): Metrics {
     text: (format = "prometheus") => textOf(registry, format),
     exportTo: (meter) => exportTo(meter, registry),
     serve: async (address) => {
-      const checks = () => [
+      const checks = async () => [
         ...[...members].flatMap((member) => memberChecks(member.status())),
-        ...[...others].flatMap((each) => each()),
+        ...(await Promise.all([...others].map((each) => each()))).flat(),
       ];
       return serve({ registry, ...parseAddress(address), checks });
     },

@@ -17,18 +17,16 @@ export interface ServeParts {
   readonly host: string;
   readonly port: number;
   /** Absent: the process is ready whenever it responds. */
-  readonly checks?: (() => readonly Check[]) | undefined;
+  readonly checks?: (() => readonly Check[] | Promise<readonly Check[]>) | undefined;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
 export async function serve({ registry, host, port, checks = () => [] }: ServeParts): Promise<Served> {
   const limits = { headersTimeout: requestMsMax, requestTimeout: requestMsMax };
   const server = createServer({ ...limits, connectionsCheckingInterval: 1_000 }, (request, response) => {
-    try {
-      answer(request, response, registry, checks);
-    } catch {
+    answer(request, response, registry, checks).catch(() => {
       if (!response.headersSent) send(response, 500, "text/plain", "the reading failed\n");
-    }
+    });
   });
   server.maxConnections = connectionsMax;
   // Closes the connections of silent clients and slow readers.
@@ -56,12 +54,12 @@ export async function serve({ registry, host, port, checks = () => [] }: ServePa
   };
 }
 
-function answer(
+async function answer(
   { method, url = "/", headers }: IncomingMessage,
   response: ServerResponse,
   registry: Registry,
-  checks: () => readonly Check[],
-): void {
+  checks: NonNullable<ServeParts["checks"]>,
+): Promise<void> {
   const { pathname, searchParams } = new URL(url, "http://localhost");
   if (method !== "GET" && method !== "HEAD") {
     send(response, 405, "text/plain", "only GET and HEAD\n");
@@ -79,7 +77,7 @@ function answer(
       return;
     case "/readyz":
     case "/healthz": {
-      const all = checks();
+      const all = await checks();
       const isReady = all.every(({ isPassed }) => isPassed);
       send(response, isReady ? 200 : 503, "text/plain", healthText(all, searchParams.has("verbose")));
       return;

@@ -3,6 +3,7 @@
  * those packages: it may change in any release.
  */
 export { type Address, formatAddress, isLoopback, parseAddress, readAddress } from "../runtime/address.js";
+export { type Check, healthText } from "../metrics/health.js";
 export { DirectoryLock } from "../runtime/directory-lock.js";
 export {
   EventLog,

@@ -15,7 +15,7 @@ import { few } from "../../common/lists.js";
  */
 export async function withLeases<T>(
   settings: Settings,
-  use: (leases: Leases) => Promise<T>,
+  use: (leases: Leases, metrics: Metrics | undefined) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
   const log = await loggingOf(settings);
@@ -30,7 +30,7 @@ export async function withLeases<T>(
     try {
       log?.logLeases(leases, log.logger);
       found.metrics?.observe(leases);
-      return await use(leases);
+      return await use(leases, found.metrics);
     } finally {
       await leases.close();
     }
