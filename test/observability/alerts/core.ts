@@ -60,10 +60,9 @@ export async function troubleCore(troubles: Troubles, at: readonly string[]): Pr
       const range = { key: base64("big/"), range_end: base64("big0") };
       const { said } = await ask("deleterange", range);
       const { header } = JSON.parse(said) as { header: { revision: string } };
-      expect(await ask("compaction", { revision: header.revision })).toEqual({
-        status: 200,
-        said: expect.any(String) as string,
-      });
+      // The leader may have compacted it already, as history takes more than three quarters of the quota.
+      const compaction = await ask("compaction", { revision: header.revision });
+      expect(compaction.said).toMatch(/^\{"header":|has been compacted/);
       const alarm = (body: object) =>
         fetch(`http://${at[0]}/v3/maintenance/alarm`, { method: "POST", body: JSON.stringify(body) });
       const { alarms = [] } = (await (await alarm({ action: "GET" })).json()) as {
