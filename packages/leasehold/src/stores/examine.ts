@@ -12,16 +12,16 @@ import { type Proposal, propose } from "./proposal.js";
 /** The resolution of the event loop's measured delay, ms. */
 const loopResolutionMs = 5;
 
-/** The findings about one store. */
+/** The results of examining one store. */
 export interface StoreReport {
   readonly name: string;
   readonly findings: readonly ProbeFinding[];
-  /** Why it cannot be used, or not now. */
+  /** Why the store cannot be used at all, or not now. */
   readonly error?: LeaseholdError;
   readonly traits?: Pick<StoreTraits, "kind" | "durable" | "bytesMax" | "pollMs" | "delayMs">;
   /** Its marker. */
   readonly id?: string;
-  /** Its data about its farm; absent where it was never used. */
+  /** The store's record of its farm; absent if it was never used. */
   readonly farm?: FarmCell;
   readonly measurement?: Measurement;
 }
@@ -33,7 +33,7 @@ export interface FarmReport {
   readonly error?: LeaseholdError;
   /** The worst delay of this process's event loop, ms. */
   readonly loopMs: number;
-  /** Absent when no store could be measured. */
+  /** Absent if no store could be measured. */
   readonly proposal?: Proposal;
 }
 
@@ -42,14 +42,15 @@ export interface ExamineOptions {
   readonly writer: string;
   /** How long to measure, ms. */
   readonly durationMs: number;
-  /** Timeout of opening and probing each store, ms. */
+  /** Timeout for opening and probing each store, ms. */
   readonly timeoutMs: number;
   /** Called periodically during the measurement, with the number of operations so far. */
   readonly onProgress: (operations: number) => void;
 }
 
 /**
- * Probes each store, measures it, and reads its data about its farm. It neither founds nor changes a farm.
+ * Probes and measures each store, and reads what it records about its farm. Neither creates nor changes a
+ * farm.
  */
 export async function examineFarm(address: FarmAddress, options: ExamineOptions): Promise<FarmReport> {
   const candidates = await Promise.all(address.places.map((place) => openForExamination(place, options)));

@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 
-/** The kinds of stores, by the schemes of their addresses; whether one address lists paths or hosts. */
+/** The kinds of stores, by the scheme of their addresses, and whether an address lists paths or hosts. */
 const schemes = {
   file: "paths",
   block: "paths",
@@ -17,10 +17,10 @@ export type Scheme = keyof typeof schemes;
 
 export const schemeNames = Object.keys(schemes) as readonly Scheme[];
 
-/** More stores than this only slow a farm down. */
+/** The maximum number of stores; more would only slow a farm down. */
 export const storesMax = 31;
 
-/** One store's own address, without `delta+` and the farm's settings. */
+/** The address of one store, without `delta+` and the farm's settings. */
 export interface StorePlace {
   readonly scheme: Scheme;
   readonly url: URL;
@@ -29,8 +29,8 @@ export interface StorePlace {
 }
 
 /**
- * The farm's settings. They are part of its addresses, since all users need the same ones and can then share
- * one text.
+ * The farm's settings. They are part of its addresses, because all users need the same settings and can thus
+ * share one text.
  */
 export interface FarmSettings {
   /** Δ: the longest lease, ms. */
@@ -131,7 +131,7 @@ function placeOf(scheme: Scheme, rest: string, query: URLSearchParams): StorePla
   return { scheme, url, name: `${scheme}:${scheme === "file" ? "//" : ""}${place}` };
 }
 
-/** Takes the farm's settings out of the query; the rest belongs to the store. */
+/** Removes the farm's settings from the query; the rest belongs to the store. */
 function takeSettings(from: UrlSettings, ground: FarmAddress["ground"]): FarmSettings {
   const settings = {
     ttlMaxMs: from.takeDuration("ttlMax"),

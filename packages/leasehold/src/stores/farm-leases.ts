@@ -20,7 +20,7 @@ import { openStores } from "./open.js";
 
 const timeoutDefault = "5s";
 
-/** The options for stores: `delta+…` and `flease+…`. How stores are reached is part of their addresses. */
+/** The options for stores: `delta+…` and `flease+…`. The addresses contain how stores are reached. */
 export type FarmOptions = ParticipantOptions;
 
 /**
@@ -100,7 +100,7 @@ function checkFarmOptions(options: FarmOptions, { ground, places }: FarmAddress)
 }
 
 /**
- * Opens leases whose records share a cell with the data that they guard, on one store.
+ * Opens leases on one store, with each record in the same cell as the data that it guards.
  *
  * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare
  * and set.

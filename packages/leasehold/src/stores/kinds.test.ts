@@ -4,7 +4,7 @@ import { needsFront } from "../cli/common/front.js";
 import { openFlease } from "../entry/flease.js";
 import { schemeNames } from "./farm-address.js";
 
-/** Other places know the kinds of stores, too, and nothing else fails when a new one is left out there. */
+/** Other places list the kinds of stores, too, and no other test fails if a new kind is missing there. */
 
 /** Kinds whose operations use files: such an operation may never end (`cli/common/front.ts`). */
 const onFiles = ["file", "block"];

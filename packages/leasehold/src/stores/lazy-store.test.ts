@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
 });
 
-/** A store that fails to open `failures` times, with this error. */
+/** A store whose opening fails `failures` times with this error. */
 function lateStore(code: ErrorCode, failures: number) {
   const medium = new MemoryMedium({ ...world, name: "real" });
   let tries = 0;

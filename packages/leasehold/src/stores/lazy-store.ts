@@ -7,16 +7,16 @@ import type { OpenedStore } from "./common/contract.js";
 /** The properties of a store that are known before it is opened. */
 export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "pollMs" | "delayMs">;
 
-/** Minimum pause after a failure before it is opened again, ms: about the duration of an operation. */
+/**
+ * The minimum pause after a failure before the next attempt to open the store, ms: about the duration of an
+ * operation.
+ */
 const againMs = 1_000;
 
-/** Timeout of closing a store, ms: more than one that answers needs. */
+/** Timeout for closing a store, ms: more than a responsive one needs. */
 const closeMsMax = 500;
 
-/**
- * Errors in the address or the options: a retry is useless, and a farm with such a store is refused as a
- * whole.
- */
+/** Errors in the address or the options. A retry is useless, and the whole farm is refused. */
 const refusals: ReadonlySet<ErrorCode> = new Set([
   "INVALID_URL",
   "INVALID_CONFIG",
@@ -25,8 +25,8 @@ const refusals: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * A store that may be unreachable when its farm is opened. Until it is open it fails every operation, so that
- * a farm can work with its other stores; each operation meanwhile tries to open it again.
+ * A store that may be unreachable when its farm is opened. Until it is open, every operation fails, so that
+ * the farm can work with its other stores, and also tries again to open it.
  */
 export class LazyStore implements Store {
   readonly traits: StoreTraits;
@@ -47,7 +47,7 @@ export class LazyStore implements Store {
   }
 
   /**
-   * Settles with the first attempt to open it. Rejects when a retry is useless: `INVALID_URL`,
+   * Settles with the first attempt to open the store. Rejects if a retry is useless: `INVALID_URL`,
    * `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may be transient.
    */
   async settled(): Promise<void> {
@@ -62,8 +62,8 @@ export class LazyStore implements Store {
   }
 
   /**
-   * Does not wait for a store that hangs: the farm's other stores have to be closed, too, and the program
-   * must not be blocked.
+   * Does not wait for a hanging store: the farm's other stores have to be closed, too, and the program must
+   * not be blocked.
    */
   async close(): Promise<void> {
     this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));
@@ -104,7 +104,7 @@ export class LazyStore implements Store {
   }
 }
 
-/** The assumed properties, until the store is open and has its own. */
+/** The assumed properties until the store is open, then its own. */
 class LazyTraits implements StoreTraits {
   readonly #assumed: AssumedTraits;
   readonly #opened: () => OpenedStore | undefined;
@@ -122,7 +122,7 @@ class LazyTraits implements StoreTraits {
     return this.#assumed.kind;
   }
 
-  /** Unknown until the store was reached. */
+  /** Unknown until the store has been reached. */
   get durable(): boolean {
     return this.#opened()?.traits.durable ?? false;
   }

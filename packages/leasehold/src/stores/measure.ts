@@ -14,7 +14,7 @@ export interface Latencies {
   readonly samples: number;
   readonly p50: number;
   readonly p99: number;
-  /** With fewer than a thousand samples it is the maximum. */
+  /** With fewer than a thousand samples, the maximum. */
   readonly p999: number;
 }
 
@@ -24,12 +24,12 @@ export interface Measurement {
   readonly writes: Latencies;
 }
 
-/** Called with each sample; false ends the measurement. */
+/** Called after each sample; returning false ends the measurement. */
 export type GoOn = () => boolean;
 
 /**
- * Reads and writes alternately, one operation at a time. It uses the register of probes, whose content
- * matters to nobody.
+ * Reads and writes alternately, one operation at a time, on the register of probes, whose content nobody
+ * needs.
  *
  * Rejects with the store's own error when an operation fails.
  */
@@ -48,7 +48,7 @@ export async function measureStore(store: Store, goOn: GoOn): Promise<Measuremen
   return { reads: latenciesOf(reads), writes: latenciesOf(writes) };
 }
 
-/** Unique content of a record's size: a concurrent probe must be able to identify it. */
+/** Unique content with a record's size, which a concurrent probe can recognize. */
 function filling(): Uint8Array {
   return new TextEncoder().encode(
     `leasehold-doctor ${globalThis.crypto.randomUUID()} `.padEnd(recordBytes, "-"),

@@ -1,7 +1,7 @@
 import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../delta/store.js";
 import { isAnyoneListening, publish } from "../runtime/store-operations.js";
 
-/** A store whose operations are published while somebody listens. */
+/** A store that publishes its operations while there is a listener. */
 export class ObservedStore implements Store {
   readonly #store: Store;
 

@@ -9,16 +9,16 @@ import { greatest } from "../common/lists.js";
 import { majorityOf } from "../common/majority.js";
 
 /**
- * A kind of store: its adapter, loaded when the first one is opened, and the assumed properties of an
- * unreachable one.
+ * A kind of store: its adapter, which is loaded when the first store is opened, and the properties assumed
+ * for an unreachable store.
  */
 interface Kind extends Omit<AssumedTraits, "name"> {
-  /** The minimum timeout of opening it, ms. */
+  /** The minimum timeout for opening a store, ms. */
   readonly openMs?: number;
   load(): Promise<OpenStore>;
 }
 
-/** For slots of a disk and their markers, which are claimed with waits of 2δ, ms. */
+/** For slots of a disk and their markers, which are claimed with waits of 2δ; ms. */
 const slottedOpenMs = 15_000;
 
 const directory = async () => (await import("./directory/open.js")).openDirectoryStore;
@@ -40,7 +40,7 @@ const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
 /**
  * Opens one store and probes it, see {@link OpenStore}.
  *
- * Rejects with a `LeaseholdError`: `INVALID_URL`, `UNSUPPORTED` when a package that the kind needs is not
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `UNSUPPORTED` if a package that the kind needs is not
  * installed, `STORE_…`.
  */
 export async function openStore(place: StorePlace, options: OpenStoreOptions): Promise<OpenedStore> {
@@ -49,9 +49,9 @@ export async function openStore(place: StorePlace, options: OpenStoreOptions): P
 }
 
 /**
- * Opens the stores of a farm. Unreachable ones may join later, with assumed properties until then. Waits
- * `timeoutMs` for slow ones, and less once a majority is open. The process stays alive until they have been
- * closed.
+ * Opens the stores of a farm. Unreachable ones may join later, with assumed properties until then. Waits up
+ * to `timeoutMs` for slow stores, and less once a majority is open. The process stays alive until they have
+ * been closed.
  *
  * Rejects with a `LeaseholdError` of a store that can never be used: `INVALID_URL`, `INVALID_CONFIG`,
  * `UNSUPPORTED`, `STORE_UNFIT`.
@@ -79,8 +79,8 @@ export async function openStores(
 }
 
 /**
- * Resolves when all have been tried; or when a majority has and the grace period for the others is over; or
- * at the timeout. Rejects when one of them can never be used.
+ * Resolves when all have been tried, or when a majority has and the grace period for the others is over, or
+ * at the timeout. Rejects if one of them can never be used.
  */
 function untilEnough(
   stores: readonly LazyStore[],
@@ -108,7 +108,7 @@ function untilEnough(
 }
 
 /**
- * δ of a store, even of an unreachable one: it follows from the address alone, so that all users of a farm
+ * The δ of a store, even an unreachable one: it follows from the address alone, so that all users of a farm
  * agree.
  */
 function delayMsOf(place: StorePlace): number {
@@ -118,12 +118,12 @@ function delayMsOf(place: StorePlace): number {
   try {
     return parseDuration(said, "delay");
   } catch {
-    // Opening the store reports the error.
+    // Opening the store will report the error.
     return delayMs;
   }
 }
 
-/** Timeout of opening these stores, ms, for a caller with a timeout of `timeoutMs`. */
+/** The timeout for opening these stores, ms, for a caller with a timeout of `timeoutMs`. */
 export function openingMs(places: readonly StorePlace[], timeoutMs: number): number {
   return greatest(
     places.map((place) => kindOf(place).openMs ?? 0),

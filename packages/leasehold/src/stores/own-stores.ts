@@ -16,7 +16,8 @@ import { ObservedStore } from "./observed-store.js";
 export type OpenOwnStores = (writer: string) => Promise<readonly Store[]>;
 
 /**
- * Settings of a farm of custom stores. All participants have to give the same, except for `name` and `label`.
+ * Settings of a farm of custom stores. All participants must give the same settings, except for `name` and
+ * `label`.
  */
 export interface StoreLeasesOptions extends Pick<ParticipantOptions, "name" | "label"> {
   /** Δ, the longest lease. Default `"15s"`, or twelve times `maxStoreLatency` if that is more. */

@@ -26,7 +26,7 @@ test("object stores, and stores where exclusion depends on δ, get at least thei
   const proposal = propose([block], 1);
   expect(proposal.maxStoreLatencyMs).toBe(2_000);
   expect(proposal.reasons.at(-1)).toContain("exclusion depends on δ");
-  // Both phases of an operation count there.
+  // On these stores both phases of an operation count.
   const slow = { ...block, measurement: measured(300) };
   expect(propose([slow], 0).maxStoreLatencyMs).toBe(3_000);
 });

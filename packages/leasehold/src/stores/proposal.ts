@@ -4,21 +4,21 @@ import type { Measurement } from "./measure.js";
 import { greatest } from "../common/lists.js";
 
 /**
- * δ is this multiple of the 99.9th percentile: a bad day is several times worse than the day of the
- * measurement.
+ * δ is this multiple of the 99.9th percentile: latencies on a bad day are several times those on the day of
+ * the measurement.
  */
 const timesTail = 5;
 
-/** Phases of one operation of the paper's register: it reads, and then it writes. */
+/** The number of phases of one operation on the paper's register: a read and then a write. */
 const phases = 2;
 
-/** Δ is this multiple of δ: a renewal at a third of it may fail more than once. */
+/** Δ is this multiple of δ, so that a renewal after a third of the lease may fail more than once. */
 const delaysPerLease = 12;
 
 /** With fewer samples the 99.9th percentile is unknown. */
 const samplesWanted = 1_000;
 
-/** Lower bounds of the proposal, ms: a busy process alone pauses for that long. */
+/** The lower bounds of a proposal, ms: even a busy process pauses for that long. */
 const delayMsMin = 100;
 const leaseMsMin = 2_000;
 
@@ -34,11 +34,11 @@ export interface Proposal {
   readonly maxStoreLatencyMs: number;
   /** Δ, ms. */
   readonly ttlMaxMs: number;
-  /** How it was derived, as sentences. */
+  /** The derivation of the proposal, as sentences. */
   readonly reasons: readonly string[];
 }
 
-/** δ and Δ for measured stores. `loopMs`: the worst delay of this process's event loop. */
+/** Proposes δ and Δ for measured stores. `loopMs`: the worst delay of this process's event loop. */
 export function propose(examined: readonly Examined[], loopMs: number): Proposal {
   const isSlotted = examined.some(({ traits }) => traits.kind === "slotted");
   const tails = examined.map(({ measurement: { reads, writes } }) => {
@@ -48,7 +48,7 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
   const tailMs = greatest(tails);
   const measuredMs = roundUp(timesTail * tailMs + loopMs);
   const floors = examined.map(({ scheme, traits }) => {
-    // Object stores have bad hours that a measurement of seconds doesn't see; where exclusion depends on δ, a
+    // Object stores have bad hours, which a measurement of seconds misses. If exclusion depends on δ, the
     // kind's default is the minimum.
     return scheme === "s3" || isSlotted ? traits.delayMs : delayMsMin;
   });

@@ -2,7 +2,9 @@ import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { StorePlace } from "./farm-address.js";
 
-/** Directories of a farm that fail together, as they are on one file system; each group has two or more. */
+/**
+ * Groups of two or more directories of a farm that fail together because they are on the same file system.
+ */
 export async function directoriesOnOneDisk(places: readonly StorePlace[]): Promise<string[][]> {
   const groups = new Map<number, string[]>();
   const directories = places.filter(({ scheme }) => scheme === "file");

@@ -6,7 +6,7 @@ import type { Provider } from "../lease/provider.js";
 import type { AcquireOptions, Lease, Leases } from "../lease/types.js";
 import { conformanceCases, type ConformanceGround } from "./conformance.js";
 
-/** The result of the suite's case of this name on the ground. */
+/** The result of the suite's case with this name on the ground. */
 async function verdict(name: string, ground: ConformanceGround): Promise<string> {
   const found = conformanceCases().find((each) => each.name === name);
   if (found === undefined) return "there is no such case";

@@ -27,7 +27,7 @@ test("a holder whose process stands still until its lease is another's does not 
       opened.push(leases);
       return leases;
     },
-    // The first tenure's own time is longer than its lease.
+    // The first tenure takes longer than its lease lasts.
     pass: async (ms: number) => {
       if (isFrozen || ms !== ground.ttlMs / 20) return ground.pass(ms);
       isFrozen = true;

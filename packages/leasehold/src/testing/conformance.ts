@@ -17,7 +17,7 @@ import { watchCases } from "./conformance/watch.js";
 export type { ConformanceCase, ConformanceGround } from "./conformance/stage.js";
 
 /**
- * The functions of a test framework that {@link runConformance} needs: vitest, node:test and mocha have them.
+ * The functions that {@link runConformance} needs of a test framework: vitest, node:test and mocha have them.
  */
 export interface TestFramework {
   describe?(name: string, define: () => void): unknown;
@@ -67,7 +67,7 @@ export function conformanceCases(): ConformanceCase[] {
 }
 
 /**
- * Registers the suite with a test framework. Each case gets a ground of its own, which is closed after it.
+ * Registers the suite with a test framework. Each case gets its own ground, which is closed after the case.
  *
  * @example
  * ```ts no-run

@@ -1,4 +1,4 @@
-/** For tests of programs that use leases, and of grounds that provide them. */
+/** Tools for testing programs that use leases, and grounds that provide them. */
 export {
   type ConformanceCase,
   conformanceCases,

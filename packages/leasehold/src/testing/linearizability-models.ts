@@ -5,7 +5,7 @@ import type { SequentialModel } from "./linearizability.js";
 export type RegisterInput<Value> = "read" | { readonly write: Value };
 
 /**
- * The output of a read: the value, or that there is none. An object, so that "no value" and "no answer yet"
+ * The output of a read: the value, or its absence. It is an object so that "no value" and "no answer yet"
  * differ.
  */
 export interface RegisterOutput<Value> {
@@ -13,8 +13,8 @@ export interface RegisterOutput<Value> {
 }
 
 /**
- * A register: a read returns the last value written, and before the first write `initial`. Values are
- * compared by `===`, and NaN equals itself.
+ * A register: a read returns the last written value, or `initial` before the first write. Values are compared
+ * with `===`, but NaN equals itself.
  *
  * @example
  * ```ts
@@ -40,8 +40,8 @@ export function registerModel<Value>(
 }
 
 /**
- * The input of a register, and `{ compare, swap }`, which returns whether the value was `compare` and is now
- * `swap`.
+ * The input of a register, or `{ compare, swap }`, which returns whether the value was `compare` and has been
+ * replaced by `swap`.
  */
 export type CasInput<Value> = RegisterInput<Value> | { readonly compare: Value; readonly swap: Value };
 
@@ -82,7 +82,7 @@ export function casRegisterModel<Value>(
 
 /** A guarded operation at a resource that a lease protects. */
 export interface TokenGuardInput {
-  /** The resource; each is checked by itself. */
+  /** The resource. Each is checked separately. */
   readonly resource: string;
   readonly token: bigint;
 }
@@ -93,8 +93,8 @@ export interface TokenGuardOutput {
 }
 
 /**
- * The guard of a fencing token: it accepts a token that is not smaller than the greatest it accepted, and
- * refuses all others.
+ * The guard for fencing tokens: it accepts a token if it is not smaller than the greatest token accepted so
+ * far, and refuses all others.
  *
  * @example
  * ```ts
@@ -123,7 +123,7 @@ function same(left: unknown, right: unknown): boolean {
   return left === right || (Number.isNaN(left) && Number.isNaN(right));
 }
 
-/** Keys that are equal exactly if the values are the same. */
+/** Keys that are equal if and only if the values are the same. */
 function keysByIdentity(): (value: unknown) => string {
   const numbers = new Map<unknown, string>();
   return (value) => getOrInsert(numbers, value, () => String(numbers.size));

@@ -113,7 +113,7 @@ describe("a token guard", () => {
   });
 });
 
-/** Tries every order of every subset that contains all operations that returned. */
+/** Tries every order of every subset that contains all returned operations. */
 function bruteForce<State, Input, Output>(
   model: SequentialModel<State, Input, Output>,
   history: readonly HistoryOperation<Input, Output>[],
@@ -193,8 +193,8 @@ describe("a search that takes too long", () => {
   });
 
   it("gives up at its limit of memory, too", () => {
-    // A key of a state is a megabyte: after some hundreds of states the memory is used up, long before the
-    // steps are.
+    // Each state's key takes a megabyte, so after some hundreds of states the memory limit is reached, long
+    // before the step limit.
     const model = { ...registerModel(0), keyOf: (state: number | undefined) => `${state}`.padStart(2 ** 20) };
     expect(checkLinearizable(model, hard(12)).verdict).toBe("unknown");
   });
@@ -225,7 +225,8 @@ describe("a search that takes too long", () => {
 
 describe("large histories", () => {
   /**
-   * Four clients use a correct register; each operation happens somewhere between its call and its return.
+   * Four clients use a correct register. Each operation happens at some instant between its call and its
+   * return.
    */
   function historyOf(seed: number, count: number): Op[] {
     let state = seed;

@@ -3,52 +3,51 @@ import { getOrInsert } from "../common/maps.js";
 /**
  * Decides whether a concurrent history is linearizable: whether all of its operations could have happened one
  * after another, each at one instant between its call and its return, so that a sequential model gives every
- * recorded answer. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of (operations
- * done, state) that were tried without success are remembered.
+ * recorded answer. Uses the algorithm of Wing and Gong (1993) with Lowe's improvement (2017), which remembers
+ * pairs of (operations done, state) that were tried without success.
  */
 
-/** The behaviour of an object that is used by one caller at a time. */
+/** The behaviour of an object when it is used by one caller at a time. */
 export interface SequentialModel<State, Input, Output> {
   readonly initial: State;
   /**
-   * The possible states after `input` was answered with `output`; none when that answer is impossible.
-   * `output` is undefined when the caller never got the answer: then every answer is possible.
+   * The possible states after `input` was answered with `output`; none if that answer is impossible. `output`
+   * is undefined if the caller never got the answer, so that every answer is possible.
    */
   step(state: State, input: Input, output: Output | undefined): readonly State[];
-  /** Two states with one key are the same. Default: `JSON.stringify`, with bigints as text. */
+  /** States with the same key are the same. Default: `JSON.stringify`, with bigints as text. */
   keyOf?(state: State): string;
   /**
-   * Operations with different keys are independent, and are checked separately, which is far quicker. Each
-   * key has a state of its own, which begins as `initial`.
+   * Operations with different keys are independent and checked separately, which is far faster. Each key has
+   * its own state, which begins as `initial`.
    */
   partitionOf?(input: Input): string;
 }
 
-/** One operation of a history. Times are of one clock that all callers share, in any unit. */
+/** One operation of a history. Times are on a clock that all callers share, in any unit. */
 export interface HistoryOperation<Input, Output> {
   readonly input: Input;
-  /** When it was called. */
+  /** The time of the call. */
   readonly calledAt: number;
   /**
-   * When it returned, not before `calledAt`. Undefined: it never did, and may have happened at any time
-   * since, or not at all.
+   * The time of the return, not before `calledAt`. Undefined if it never returned; it may then have happened
+   * at any later time, or not at all.
    */
   readonly returnedAt?: number | undefined;
-  /** Its result; ignored when it did not return. */
+  /** The result; ignored if the operation did not return. */
   readonly output?: Output | undefined;
 }
 
 /** The result of {@link checkLinearizable}. */
 export interface LinearizabilityResult<Input, Output> {
-  /**
-   * `unknown`: the search reached a limit, so nothing is proved, neither that it is linearizable nor that it
-   * is not.
-   */
+  /** `unknown`: the search reached a limit, so it is open whether the history is linearizable. */
   readonly verdict: "linearizable" | "violated" | "unknown";
-  /** If it is linearizable: an order that explains it (operations without a return may be missing). */
+  /**
+   * If the history is linearizable, an order that explains it; operations without a return may be missing.
+   */
   readonly order: readonly HistoryOperation<Input, Output>[];
   /**
-   * Otherwise: the longest order found, of the first partition that has no complete one, and the operations
+   * Otherwise, for the first partition without a complete order: the longest order found, and the operations
    * of which none could come next.
    */
   readonly longest: readonly HistoryOperation<Input, Output>[];
@@ -58,15 +57,16 @@ export interface LinearizabilityResult<Input, Output> {
 /** Options of {@link checkLinearizable}. */
 export interface LinearizabilityOptions {
   /**
-   * Steps of the search, 1 or more; then the verdict is `unknown`. Default: 10 million, about ten seconds.
+   * The maximum number of search steps, 1 or more; beyond it the verdict is `unknown`. Default: 10 million,
+   * about ten seconds.
    */
   readonly stepsMax?: number | undefined;
 }
 
-/** The problem is hard in general: a history that takes more steps is better split into smaller ones. */
+/** The problem is hard in general; a history that takes more steps should be split into smaller ones. */
 const stepsMaxDefault = 10_000_000;
 
-/** Limit of the memory for tried states; then the verdict is `unknown`, too. */
+/** The maximum memory for tried states; beyond it the verdict is also `unknown`. */
 const rememberedBytesMax = 256 * 2 ** 20;
 /** The approximate overhead of each entry in a set of texts. */
 const rememberedOverheadBytes = 64;
@@ -74,7 +74,7 @@ const rememberedOverheadBytes = 64;
 /**
  * Decides whether a history is linearizable.
  *
- * @throws RangeError when a time is not a number, or an operation returns before it was called.
+ * @throws RangeError if a time is not a number, or an operation returns before it is called.
  * @example
  * ```ts
  * import { checkLinearizable, registerModel } from "leasehold/testing";
@@ -102,7 +102,7 @@ export function checkLinearizable<State, Input, Output>(
   }
   const budget = { steps: stepsMax, bytes: rememberedBytesMax };
   const orders: Linearized<Input, Output>[][] = [];
-  // Small partitions first: a violation there is proved before a large one has used up the budget.
+  // Small partitions come first, so that a violation there is proved before a large one uses up the budget.
   for (const partition of [...partitions.values()].sort((one, other) => one.length - other.length)) {
     const search = new Search(model, partition, budget);
     const found = search.run();
@@ -112,7 +112,7 @@ export function checkLinearizable<State, Input, Output>(
     }
     orders.push(found);
   }
-  // Each operation happened at the latest call so far of its partition, so the partitions' orders can be
+  // Each operation is placed at the latest call so far in its partition, so the partitions' orders can be
   // merged.
   const merged = orders.flat().sort((left, right) => left.at - right.at);
   return {
@@ -135,11 +135,11 @@ interface Linearized<Input, Output> {
   readonly at: number;
 }
 
-/** A call or a return, in a list from which both can be removed and restored at their old places. */
+/** A call or a return, in a list from which both can be removed, and restored at their old positions. */
 interface Entry {
   readonly operation: number;
   readonly at: number;
-  /** A call's return; undefined for returns themselves, and for calls that never return. */
+  /** A call's return; undefined for returns and for calls that never return. */
   match: Entry | undefined;
   readonly isCall: boolean;
   before: Entry | undefined;
@@ -155,7 +155,7 @@ interface Choice<State> {
   readonly stateBefore: State;
 }
 
-/** The budget that all searches of one check share. */
+/** The budget shared by all searches of one check. */
 interface Budget {
   steps: number;
   bytes: number;
@@ -167,9 +167,9 @@ class Search<State, Input, Output> {
   readonly #budget: Budget;
   readonly #keyOf: (state: State) => string;
   readonly #head: Entry;
-  /** Operations that must be in the order and are not. */
+  /** The number of operations that must be in the order but are not yet. */
   #owed: number;
-  /** A bit for each operation, in words of 16: the characters of a text. */
+  /** A bit for each operation, in 16-bit words, which become the characters of a text. */
   readonly #done: Uint16Array;
   readonly #tried = new Set<string>();
   readonly #stack: Choice<State>[] = [];
@@ -213,7 +213,8 @@ class Search<State, Input, Output> {
         }
         continue;
       }
-      // The next entry is a return, or there is none: all calls before it were tried. Undo the last choice.
+      // The next entry is a return, or there is none, so all calls before it have been tried. Undo the last
+      // choice.
       this.#noteStuck();
       const back = this.#takeBack();
       if (back === undefined) return undefined;
@@ -223,7 +224,7 @@ class Search<State, Input, Output> {
     return this.#order();
   }
 
-  /** Takes an operation as the next one, if the model allows it and it has not been tried. */
+  /** Chooses an operation as the next one if the model allows it and it has not been tried. */
   #enter(entry: Entry, stateBefore: State, from: number): { state: State } | undefined {
     const { input, output, returnedAt } = this.#history[entry.operation]!;
     const states = this.#model.step(stateBefore, input, returnedAt === undefined ? undefined : output);
@@ -286,7 +287,7 @@ class Search<State, Input, Output> {
   }
 }
 
-/** Calls and returns by time. At one instant calls come first: operations that touch overlap. */
+/** Calls and returns by time. At the same instant calls come first, so that adjacent operations overlap. */
 function linkedEntries(history: readonly HistoryOperation<unknown, unknown>[]): Entry {
   const entries: Entry[] = [];
   const links = { before: undefined, after: undefined };
@@ -313,7 +314,7 @@ function lift(call: Entry): void {
   if (call.match !== undefined) unlink(call.match);
 }
 
-/** In reverse order, so that each finds its neighbours as it left them. */
+/** In reverse order, so that each entry finds its neighbours as it left them. */
 function putBack(call: Entry): void {
   if (call.match !== undefined) relink(call.match);
   relink(call);

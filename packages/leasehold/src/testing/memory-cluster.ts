@@ -13,12 +13,12 @@ const closeMsMax = 10_000;
 export interface MemoryClusterOptions {
   /** The longest lease and the default TTL. Default `"15s"`, as in a real cluster. */
   ttlMax?: Duration | undefined;
-  /** Seed of the random numbers that spread retries: the same seed, the same run. Default 1. */
+  /** The seed of the random numbers that spread retries; runs with the same seed are identical. Default 1. */
   seed?: number | undefined;
 }
 
 /**
- * A cluster in memory and on virtual time, to test a program under faults without sleeping.
+ * A cluster in memory with virtual time, for testing a program under faults without sleeping.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export interface MemoryClusterOptions {
  * ```
  */
 export class MemoryCluster implements AsyncDisposable {
-  /** Its clocks and timers: for `block`, `suspend`, `stepWall`. */
+  /** The cluster's clocks and timers, with `block`, `suspend` and `stepWall`. */
   readonly world: VirtualWorld;
 
   readonly #ttlMaxMs: number;
@@ -47,8 +47,8 @@ export class MemoryCluster implements AsyncDisposable {
   }
 
   /**
-   * Opens a participant. Participants of one name live in the same process: they are cut off and paused
-   * together.
+   * Opens a participant. Participants with the same name live in the same process: they are cut off and
+   * paused together.
    */
   open(name: string): Leases {
     const process = this.#process(name);
@@ -60,7 +60,7 @@ export class MemoryCluster implements AsyncDisposable {
     return leases;
   }
 
-  /** Advances virtual time: renewals, expiries and retries happen on the way, each at its time. */
+  /** Advances virtual time. Renewals, expiries and retries happen on the way, each at its time. */
   advance(duration: Duration): Promise<void> {
     return this.world.advance(duration);
   }
@@ -78,9 +78,9 @@ export class MemoryCluster implements AsyncDisposable {
   }
 
   /**
-   * Stops the participant's process until {@link resume}, as by SIGSTOP: its timers do not run and it
-   * receives nothing, so nothing is renewed and no loss is noticed, while time passes for the others. Code of
-   * the test itself continues.
+   * Stops the participant's process until {@link resume}, like SIGSTOP: its timers do not run and it receives
+   * nothing, so nothing is renewed and no loss is noticed, while time passes for the others. Code of the test
+   * itself continues.
    */
   pause(name: string): void {
     this.#process(name).pause();
@@ -90,12 +90,14 @@ export class MemoryCluster implements AsyncDisposable {
     this.#process(name).resume();
   }
 
-  /** Makes the holder of the resource lose it now, as by a clock fault. False when nobody held it. */
+  /**
+   * Makes the holder of the resource lose it now, as after a clock fault. Returns false if nobody held it.
+   */
   lose(resource: string): boolean {
     return this.#ground.lose(resource);
   }
 
-  /** Closes all participants. Bounded waits get their time. */
+  /** Closes all participants, and advances virtual time as far as bounded waits need. */
   async close(): Promise<void> {
     for (const process of this.#processes.values()) process.resume();
     const closing = Promise.all(this.#opened.map((leases) => leases.close()));

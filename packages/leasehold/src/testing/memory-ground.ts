@@ -10,11 +10,11 @@ import { MemoryQueues } from "./memory-queues.js";
 export interface MemoryParticipant {
   readonly holder: string;
   readonly clock: Clock;
-  /** A resource that it was refused has become free. */
+  /** A resource that the participant was refused has become free. */
   onFree(resource: string): void;
-  /** Its tenure was ended by a test. */
+  /** A test has ended the participant's tenure. */
   onLost(tenure: MemoryTenure, error: LeaseLostError): void;
-  /** Another participant asks for its resource, or has broken its lease. */
+  /** Another participant asks for the resource, or has broken the lease. */
   onAsked(request: ReleaseRequest): void;
   /** A resource was taken or became free. */
   onChanged(): void;
@@ -30,12 +30,13 @@ export class MemoryTenure implements Grant {
   readonly owner: MemoryParticipant;
   /** The data for others to read, as JSON. */
   readonly data: string | undefined;
-  /** The owner has stopped, but the ground does not know it: for others the tenure continues. */
+  /** The owner has stopped using it without telling the ground, so the tenure continues for others. */
   abandoned = false;
-  /** Whether it was broken: then it can't be extended any more. */
+  /** Whether the tenure was broken; it can then no longer be extended. */
   broken = false;
   /**
-   * The pass, after its owner has detached it: it can't be extended, and another may take over with the pass.
+   * The pass, if the owner has detached the tenure: it can't be extended, and another participant may take
+   * over with the pass.
    */
   pass: string | undefined;
   #endMonotonicMs: number;
@@ -61,12 +62,12 @@ export class MemoryTenure implements Grant {
     return this.broken ? "broken" : undefined;
   }
 
-  /** For its owner. */
+  /** The remaining time for the owner. */
   remainingMs(): number {
     return this.abandoned ? 0 : this.leftMs();
   }
 
-  /** For everybody else. Once over it stays over, whatever the clocks do. */
+  /** Whether it is over for everybody else. Once over, it stays over, whatever the clocks do. */
   leftMs(): number {
     if (this.#isOver) return 0;
     const { clock } = this.owner;
@@ -76,7 +77,7 @@ export class MemoryTenure implements Grant {
     return 0;
   }
 
-  /** False when it was already over: a tenure is never re-opened. */
+  /** Returns false if it was already over: a tenure is never reopened. */
   extendTo(endMonotonicMs: number, endWallMs: number): boolean {
     if (this.leftMs() === 0 || this.broken || this.pass !== undefined) return false;
     this.#endMonotonicMs = Math.max(this.#endMonotonicMs, endMonotonicMs);
@@ -131,7 +132,10 @@ export class MemoryGround {
     return undefined;
   }
 
-  /** A new tenure, or the blocking one; then the participant is notified when the resource becomes free. */
+  /**
+   * A new tenure, or the blocking one; in that case the participant is notified when the resource becomes
+   * free.
+   */
   take(resource: string, participant: MemoryParticipant, ttlMs: number, data?: string): MemoryTenure {
     const standing = this.find(resource);
     const isOwnRest = standing?.owner === participant && standing.abandoned;
@@ -145,7 +149,7 @@ export class MemoryGround {
     return tenure;
   }
 
-  /** A new tenure in the place of a detached one; `undefined` when there is no such tenure. */
+  /** A new tenure that replaces a detached one; `undefined` if there is no such tenure. */
   adopt(
     resource: string,
     { token, pass }: Detachment,
@@ -172,7 +176,7 @@ export class MemoryGround {
     this.#changed();
   }
 
-  /** Ends a tenure as a clock fault would: its owner is notified, and others can have the resource. */
+  /** Ends a tenure like a clock fault: its owner is notified, and others can acquire the resource. */
   lose(resource: string): boolean {
     const tenure = this.find(resource);
     if (tenure === undefined) return false;
@@ -189,7 +193,9 @@ export class MemoryGround {
       .map((tenure) => ({ resource: tenure.resource, ...describeTenure(tenure) }));
   }
 
-  /** The number of participants that were refused the resource and have not been notified that it is free. */
+  /**
+   * The number of participants that were refused the resource and have not yet been notified that it is free.
+   */
   waiting(resource: string): number {
     return this.#refused.get(resource)?.size ?? 0;
   }
@@ -203,7 +209,7 @@ export class MemoryGround {
   }
 }
 
-/** The error of a participant that does not reach the others. */
+/** The error of a participant that cannot reach the others. */
 export function cutOff(holder: string): LeaseholdError {
   return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
 }

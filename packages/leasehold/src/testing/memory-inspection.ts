@@ -7,7 +7,7 @@ import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js"
 import { cutOff, describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
 import type { ProcessSwitch } from "./process-switch.js";
 
-/** The interval at which a participant that is cut off checks its connection. */
+/** The interval at which a disconnected participant checks its connection. */
 const retryMs = 100;
 
 /** One watch. */
@@ -46,7 +46,7 @@ export class MemoryInspection implements Inspection {
     };
   }
 
-  /** Schedules one report to the watches for all changes until then. */
+  /** Schedules one report to the watches, with all changes up to then. */
   look(): void {
     if (this.#watches.size === 0 || this.#isLooking) return;
     this.#isLooking = true;
@@ -124,7 +124,7 @@ export class MemoryInspection implements Inspection {
       nextEndMs = least([nextEndMs, ...hints.map(({ remainingMs = Infinity }) => remainingMs)]);
       watch.view.list(hints);
     }
-    // An expiry is noticed only by polling, and so is the end of a cut-off.
+    // Only polling detects an expiry, or that a participant is connected again.
     if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * retryMs));
   }
 }

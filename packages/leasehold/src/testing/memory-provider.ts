@@ -23,22 +23,22 @@ import {
 import { MemoryInspection } from "./memory-inspection.js";
 import { ProcessSwitch } from "./process-switch.js";
 
-/** The shortest lease: tests in real time need quick ones. */
+/** The shortest lease. Tests in real time need short ones. */
 const ttlMsMin = 10;
 
 /** Timeout of a renewal, as a fraction of the TTL, so that a holder that is cut off can try several times. */
 const renewalTimeoutsPerTtl = 12;
 
 export interface MemoryProviderOptions {
-  /** Name of the participant; an incarnation is appended. */
+  /** The participant's name; an incarnation is appended. */
   readonly name: string;
   /** The longest lease, in milliseconds. */
   readonly ttlMaxMs: number;
-  /** Cuts the participant off, or stops it. */
+  /** Disconnects or stops the participant. */
   readonly process?: ProcessSwitch;
 }
 
-/** Leases within one process, on a {@link MemoryGround} that several participants share. */
+/** Provides leases within one process, on a {@link MemoryGround} that several participants share. */
 export class MemoryProvider implements Provider, MemoryParticipant {
   readonly guarantees: Guarantees;
   readonly holder: string;

@@ -8,14 +8,14 @@ import type { ProcessSwitch } from "./process-switch.js";
 /** A place is renewed after this fraction of its ttl. */
 const keptPerTtl = 3;
 
-/** The process that has a place. */
+/** The process that owns a place. */
 export interface PlaceOwner {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly process: ProcessSwitch;
 }
 
-/** The queues of a ground in memory: callers that wait for a resource in order. */
+/** The queues of a ground in memory, in which callers wait for a resource in order. */
 export class MemoryQueues {
   readonly #queues = new Map<string, Set<MemoryPlace>>();
 

@@ -6,20 +6,22 @@ import type { Leases } from "../lease/types.js";
 import { MemoryGround } from "./memory-ground.js";
 import { MemoryProvider } from "./memory-provider.js";
 
-/** Grounds of this process by name. More would mean that a program does not close what it opens. */
+/**
+ * The maximum number of grounds in this process. A program with more probably doesn't close what it opens.
+ */
 const groundsMax = 1_000;
 
 /**
- * Within one process only a forgotten lease needs its TTL, so a program may ask for any TTL that its real
- * cluster would grant.
+ * Within one process the TTL matters only for a forgotten lease, so a program may ask for any TTL that its
+ * real cluster would grant.
  */
 const ttlMsMax = 3_600_000;
 
-/** A ground lives from its first participant to its last. */
+/** A ground exists from its first participant to its last. */
 const grounds = new Map<string, MemoryGround>();
 
 /**
- * Leases within this process: all that open the same name contend with each other.
+ * Opens leases within this process. All participants that open the same name contend with each other.
  *
  * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
  */

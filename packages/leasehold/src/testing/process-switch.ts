@@ -1,7 +1,9 @@
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, Timers } from "../common/ports.js";
 
-/** The faults of one process: cut off from the others, or stopped so that its timers do not run. */
+/**
+ * Switches the faults of one process: disconnected from the others, or stopped so that its timers do not run.
+ */
 export class ProcessSwitch {
   #isConnected = true;
   #isRunning = true;
@@ -34,7 +36,7 @@ export class ProcessSwitch {
     }
   }
 
-  /** Runs it now, or when the process has been resumed. */
+  /** Runs the function now, or when the process is resumed. */
   run(run: () => void): void {
     if (this.#isRunning) run();
     else this.#onResume.add(run);
@@ -44,7 +46,7 @@ export class ProcessSwitch {
   timers(timers: Timers): Timers {
     return {
       after: (delayMs, run): Timer => {
-        // A function of its own for each call: the same function may be waiting twice.
+        // A new function for each call, because the same function may be waiting twice.
         const fire = () => run();
         const timer = timers.after(delayMs, () => this.run(fire));
         return {
@@ -58,8 +60,8 @@ export class ProcessSwitch {
   }
 
   /**
-   * True as soon as the process reaches the others, false when `timeoutMs` have passed or it is cancelled
-   * before that.
+   * Resolves with true as soon as the process can reach the others, or with false if `timeoutMs` pass or it
+   * is cancelled first.
    */
   async reaches(timers: Timers, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
     if (cancellation?.cancelled === true || this.#isConnected) return cancellation?.cancelled !== true;

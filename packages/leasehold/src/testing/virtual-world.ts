@@ -4,16 +4,19 @@ import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import type { Duration } from "../lease/types.js";
 import { Xorshift } from "../common/xorshift.js";
 
-/** Captured when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
+/**
+ * Captured when this file is loaded, so that a test that fakes the platform's timers does not stop virtual
+ * time.
+ */
 const setImmediate = globalThis.setImmediate;
 
 /**
- * Turns of the event loop in {@link VirtualWorld.settle}: work that itself uses `setImmediate` continues as
- * well.
+ * The number of turns of the event loop in {@link VirtualWorld.settle}, so that work that itself uses
+ * `setImmediate` also continues.
  */
 const settleTurns = 3;
 
-/** More timers at one moment are a loop that would never let time advance. */
+/** More timers than this at one moment mean a loop that would never let time advance. */
 const timersAtOneMomentMax = 100_000;
 
 /** The system clock of a new world: 2026-01-01 UTC. */
@@ -49,32 +52,32 @@ export class VirtualWorld implements World {
     this.random = new Xorshift(options.seed ?? 1);
   }
 
-  /** Timers that have not run and were not cancelled: 0 when none leaks. */
+  /** The number of timers that have neither run nor been cancelled: 0 if none leaks. */
   get pendingTimers(): number {
     return this.#deadlines.size;
   }
 
   /**
-   * Advances time: runs the timers that fall due, in order, each at its time, and lets the promises that wait
-   * for it continue before the next. `advance(0)` runs the timers that are already due.
+   * Advances time: runs the timers that fall due, in order and each at its time, and lets promises that wait
+   * for one continue before the next. `advance(0)` runs the timers that are already due.
    */
   async advance(duration: Duration): Promise<void> {
     const targetMs = this.#monotonicMs + parseDuration(duration);
     const advanced = this.#advancing.then(() => this.#advanceTo(targetMs));
-    // An error of a timer is for this caller only.
+    // Only this caller gets a timer's error.
     this.#advancing = advanced.catch(() => undefined);
     await advanced;
   }
 
   /**
-   * Blocks the event loop, or stops the process, for this long: both clocks advance, no timer runs until the
-   * next `advance`.
+   * Blocks the event loop, or stops the process, for this long: both clocks advance, but no timer runs until
+   * the next `advance`.
    */
   block(duration: Duration): void {
     this.#moveTo(this.#monotonicMs + parseDuration(duration));
   }
 
-  /** Suspends the machine for this long: the system clock advances, the steady clock stands still. */
+  /** Suspends the machine for this long: the system clock advances, but the steady clock stops. */
   suspend(duration: Duration): void {
     this.stepWall(parseDuration(duration));
   }
@@ -120,7 +123,7 @@ export class VirtualWorld implements World {
     this.#moveTo(targetMs);
   }
 
-  /** Time never goes back: timers that fell due while the event loop was blocked run now. */
+  /** Time never goes backwards; timers that fell due while the event loop was blocked run now. */
   #moveTo(monotonicMs: number): void {
     if (monotonicMs <= this.#monotonicMs) return;
     this.#wallMs += monotonicMs - this.#monotonicMs;

@@ -28,7 +28,7 @@ const { bytesMax } = kindTraits.block;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A device, or a file, that processes write unit by unit; `layout.ts` describes the layout. */
+/** A store on a device or a file, which processes write unit by unit; `layout.ts` describes the layout. */
 export class BlockStore implements OpenedStore {
   readonly traits: StoreTraits;
   findings: readonly ProbeFinding[] = [];
@@ -50,12 +50,12 @@ export class BlockStore implements OpenedStore {
     this.traits = { name: medium.name, durable: true, ...kindTraits.block, delayMs: layout.delayMs };
   }
 
-  /** Takes a slot, and returns its number. */
+  /** Takes a slot and returns its number. */
   takeSlot(signal: AbortSignal | undefined): Promise<number> {
     return this.#slot.open(signal);
   }
 
-  /** The slot in which this process writes, as long as it can be trusted. */
+  /** The slot in which this process writes, while it can be trusted. */
   get slotHeld(): number | undefined {
     return this.#slot.tenure?.slot;
   }
@@ -77,7 +77,7 @@ export class BlockStore implements OpenedStore {
   }
 
   async #answer(request: StoreRequest, signal: AbortSignal | undefined): Promise<StoreAnswer> {
-    // An operation that was given up while a device hung is not performed when the device comes back.
+    // If an operation was abandoned while the device hung, it is not performed when the device comes back.
     const inTurn = <T>(run: () => Promise<T>) =>
       this.#medium.alone(() => {
         if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "the caller gave up");
@@ -115,8 +115,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * Reads the hint first: announced records were written before it, so the following read sees them. In the
-   * other order a record could be written in between, and would never be found.
+   * Reads the hint first: announced records were written before the hint, so the following read sees them. In
+   * the opposite order a record written in between would never be found.
    */
   async #read(register: string, quietSince: string | undefined): Promise<StoreAnswer> {
     const { id } = this.#layout;
@@ -130,8 +130,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The units of all slots in a region. Each unit names the medium for which it was written: one unit of this
-   * medium proves that it was not replaced. If there is none, the first unit of the medium is read too.
+   * The units of all slots in a region. Each unit names the medium for which it was written, so a single unit
+   * of this medium proves that it was not replaced. If there is none, the medium's first unit is read, too.
    */
   async #readRegion(region: number): Promise<readonly Unit[]> {
     const slots = await this.#countSlots();
@@ -143,9 +143,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The number of slots that may have records. A process that takes a slot that was never used takes one of
-   * the first few of those, and writes a record only after that, so a write that has ended before this read
-   * begins is never missed.
+   * The number of slots that may have records. A process takes one of the first few unused slots, and writes
+   * records only after that, so a write that ended before this read began is never missed.
    */
   async #countSlots(): Promise<number> {
     for (;;) {
@@ -160,7 +159,7 @@ export class BlockStore implements OpenedStore {
     }
   }
 
-  /** The last complete unit of a slot's two. */
+  /** The newer complete unit of a slot's two. */
   #current(halves: readonly Uint8Array[], index: number, region: number, slot: number): Unit | undefined {
     const [one, two] = ([0, 1] as const).map((half) =>
       this.#decode(halves[index + half]!, region, slot, half),
@@ -189,8 +188,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * Whether the medium was formatted again, or replaced: then this store switches to it, with a slot that it
-   * has yet to take.
+   * Whether the medium was formatted again or replaced. If so, this store switches to the new one, where it
+   * has yet to take a slot.
    */
   async #isAnother(): Promise<boolean> {
     const layout = await this.#medium.readLayout();
@@ -226,7 +225,7 @@ export class BlockStore implements OpenedStore {
       const count = Object.keys(records).length;
       throw new LeaseholdError("STORE_FULL", `this region has ${count} records and no room for another`);
     }
-    // A write that fails may or may not have reached the medium: the unit is read again.
+    // A failed write may or may not have reached the medium, so the unit is read again.
     tenure.units.delete(region);
     const begun = readBothClocks(this.#world.clock);
     const half = unit.sequence % 2 === 0 ? 0 : 1;
@@ -248,8 +247,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The slot's unit in the region, including records of the slot's previous owner: records that are not
-   * replaced stay.
+   * The slot's unit in the region, including records of the slot's previous owner: those that are not
+   * replaced are kept.
    */
   async #ownUnit(region: number, tenure: SlotTenure): Promise<Unit> {
     const known = tenure.units.get(region);

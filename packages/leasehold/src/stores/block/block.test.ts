@@ -9,7 +9,7 @@ import { openBlockStore } from "./open.js";
 
 const bytes = (content: string) => new TextEncoder().encode(content);
 
-/** Small and fast: 8 slots, a δ that a disk under test keeps. */
+/** Small and fast: 8 slots, and a δ that the disk under test can keep. */
 const query = "format&slots=16&regions=32&delay=100ms";
 const mediumBytes = sizeBytesOf({ slots: 16, regions: 32 });
 

@@ -19,7 +19,9 @@ import {
 } from "./layout.js";
 import { runStoreConformance } from "../conformance.js";
 
-/** The production code of a block store on a simulated disk and in virtual time, one case after the other. */
+/**
+ * Runs the production code of a block store on a simulated disk in virtual time, one case after the other.
+ */
 
 const oneSlot: Layout = { ...smallLayout, slots: 1, regions: 2 };
 
@@ -29,7 +31,7 @@ runStoreConformance({ describe, test }, "slotted", async () => {
   const layOut = () =>
     device.bytes.set(encodeSuperblock({ ...smallLayout, id: `medium ${world.random.next()}` }));
   layOut();
-  // Time advances as fast as the event loop turns, until the case is over.
+  // Advances time in every turn of the event loop until the case is over.
   const running = { isOver: false };
   const time = (async () => {
     while (!running.isOver) await world.advance(5);
@@ -92,7 +94,8 @@ test(
     const { device, open } = stage;
     const one = open("one").store;
     await one.takeSlot(undefined);
-    // The read of the next renewal sees the slot as it was, and answers when another has the slot.
+    // The next renewal's read sees the slot as it was, but is answered only after another process has taken
+    // the slot.
     const hang = { isDue: true };
     device.latencyMs = (operation) => {
       if (operation !== "read" || !hang.isDue) return 1;
@@ -119,7 +122,7 @@ test(
     await store.takeSlot(undefined);
     await put(store, "lease/r", "first");
     device.latencyMs = (operation) => (operation === "write" ? 40 : 1);
-    // Reads all the time while the write is in flight: each continues from the previous mark.
+    // Reads continuously while the write is in flight; each read continues from the previous mark.
     const writing = put(store, "lease/r", "second").then((answer) => (isWritten.kind = answer.kind));
     const isWritten = { kind: "" };
     let mark: string | undefined;
@@ -353,7 +356,7 @@ describe("slots", () => {
     staged(async (stage) => {
       const { store } = stage.open("one");
       await store.takeSlot(undefined);
-      // Asleep for longer than the slot lasts, of which the system clock shows a part.
+      // The machine sleeps for longer than the slot's lease, but the system clock shows only part of that.
       stage.world.suspend(fourSlots.slotLeaseMs / 2);
       expect(store.slotHeld).toBeUndefined();
     }, fourSlots),

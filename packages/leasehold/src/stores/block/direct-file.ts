@@ -6,7 +6,7 @@ import { errnoOf } from "../common/io-error.js";
 /** The granularity of memory for direct I/O: more than the alignment that any device requires. */
 const wasmPageBytes = 65_536;
 
-/** Node always has it, but only the types of browsers declare it. */
+/** Node always has it, but only the browser types declare it. */
 declare const WebAssembly: {
   readonly Memory: new (pages: { readonly initial: number }) => { readonly buffer: ArrayBuffer };
 };
@@ -15,15 +15,18 @@ declare const WebAssembly: {
 const sectorSizes = [512, 4_096] as const;
 
 /**
- * Memory for direct I/O, which has to begin at a page boundary: WebAssembly's memory does, that of
- * `Buffer.alloc` does not.
+ * Memory for direct I/O, which has to begin at a page boundary. WebAssembly's memory does; `Buffer.alloc`'s
+ * does not.
  */
 export function alignedBytes(length: number): Uint8Array {
   const { buffer } = new WebAssembly.Memory({ initial: Math.ceil(length / wasmPageBytes) });
   return new Uint8Array(buffer, 0, length);
 }
 
-/** A device or a file with direct I/O, past all caches: reads return what another machine has written. */
+/**
+ * A device or a file with direct I/O, which bypasses all caches: reads return what another machine has
+ * written.
+ */
 export class DirectFile {
   readonly sectorBytes: number;
   readonly sizeBytes: number;
@@ -35,7 +38,7 @@ export class DirectFile {
     this.sizeBytes = sizeBytes;
   }
 
-  /** @throws LeaseholdError `STORE_UNFIT` where there is no direct I/O; errors of the file system. */
+  /** @throws LeaseholdError `STORE_UNFIT` if there is no direct I/O; errors of the file system */
   static async open(path: string): Promise<DirectFile> {
     const handle = await openDirect(path);
     try {
@@ -47,7 +50,7 @@ export class DirectFile {
     }
   }
 
-  /** Fills `into`, which {@link alignedBytes} made. */
+  /** Fills `into`, which was created by {@link alignedBytes}. */
   async read(into: Uint8Array, position: number): Promise<void> {
     const { bytesRead } = await this.#handle.read(into, 0, into.length, position);
     if (bytesRead !== into.length) {
@@ -82,13 +85,13 @@ async function sizeOf(handle: FileHandle, path: string): Promise<number> {
   if (!stats.isBlockDevice()) {
     throw new LeaseholdError("STORE_UNFIT", `${path} is neither a block device nor a file`);
   }
-  // The numbers as Linux packs them; the size is in units of 512 bytes whatever the sectors are.
+  // The numbers are packed as in Linux; the size is in units of 512 bytes, whatever the sector size.
   const major = (stats.rdev >> 8) & 0xfff;
   const minor = (stats.rdev & 0xff) | ((stats.rdev >> 12) & 0xf_ff00);
   return 512 * Number(await readFile(`/sys/dev/block/${major}:${minor}/size`, "utf8"));
 }
 
-/** The smallest unit of a read: devices refuse lengths that are no multiple of their sectors. */
+/** The smallest unit of a read: devices refuse lengths that are not a multiple of the sector size. */
 async function findSectorBytes(handle: FileHandle, path: string): Promise<number> {
   for (const bytes of sectorSizes) {
     try {

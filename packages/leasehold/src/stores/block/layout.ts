@@ -4,8 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 
 /**
  * The unit of the layout, and of a read: a multiple of every sector size. A write starts at the beginning of
- * a unit and takes as many sectors as it needs, with a zero at its end; older bytes after that have no
- * meaning.
+ * a unit and takes as many sectors as it needs. It ends with a zero byte; older bytes after that are ignored.
  */
 export const unitBytes = 4_096;
 
@@ -18,8 +17,8 @@ const decoder = new TextDecoder();
 
 /**
  * The layout of a medium: written once, in its first unit. It is followed by a unit for each slot, and then
- * by the regions. A region has a unit for the hint, and two for each slot, which are written alternately: a
- * write that is cut off leaves the previous one.
+ * by the regions. A region has one unit for the hint and two for each slot. The two are written alternately,
+ * so an interrupted write leaves the previous unit intact.
  */
 export interface Layout {
   readonly id: string;
@@ -36,7 +35,7 @@ export interface Layout {
 /** A writer's records in one region, by register. */
 export interface Unit {
   readonly id: string;
-  /** Increases with each write; of a slot's two units the one with the greater number is valid. */
+  /** Increases with each write. Of a slot's two units, the one with the greater number is valid. */
   readonly sequence: number;
   readonly records: Readonly<Record<string, string>>;
 }
@@ -86,7 +85,7 @@ export function encodeSuperblock({ id, slots, regions, slotLeaseMs, delayMs }: L
   );
 }
 
-/** `undefined` if it was never written. */
+/** The unit's content; `undefined` if it was never written. */
 export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
   const envelope = envelopeIn(bytes);
   if (envelope === undefined) return undefined;
@@ -103,7 +102,7 @@ export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
 }
 
 /**
- * `undefined`: it was never written. `"torn"`: a write was cut off.
+ * `undefined`: the unit was never written. `"torn"`: a write was interrupted.
  *
  * @throws LeaseholdError `STORE_FOREIGN`
  */
@@ -116,7 +115,7 @@ export function encodeHint(id: string, nonce: string): Uint8Array {
   return encodeEnvelope(hintFormat, JSON.stringify({ id, nonce }));
 }
 
-/** The hint as a unique text; `undefined` if there is none, or it belongs to another medium. */
+/** The hint as a unique text; `undefined` if there is none or it belongs to another medium. */
 export function decodeHint(bytes: Uint8Array, id: string): string | undefined {
   const envelope = envelopeIn(bytes);
   if (envelope === undefined) return undefined;
@@ -133,13 +132,13 @@ function unlessTorn<T>(decode: () => T): T | "torn" {
   }
 }
 
-/** The content up to the first zero; `undefined` if there is none. */
+/** The content up to the first zero byte; `undefined` if there is none. */
 export function envelopeIn(bytes: Uint8Array): Uint8Array | undefined {
   const end = bytes.indexOf(0);
   return end === 0 ? undefined : bytes.subarray(0, end === -1 ? bytes.length : end);
 }
 
-/** The first sectors of a unit, filled with the envelope and the zero that ends it. */
+/** The first sectors of a unit, filled with the envelope and a final zero byte. */
 export function fillSectors(unit: Uint8Array, envelope: Uint8Array, sectorBytes: number): Uint8Array {
   if (envelope.length >= unit.length) {
     throw new LeaseholdError(

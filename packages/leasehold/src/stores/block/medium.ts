@@ -2,7 +2,7 @@ import { ThreadLimiter } from "../common/thread-limiter.js";
 import { alignedBytes } from "./direct-file.js";
 import { decodeSuperblock, fillSectors, type Layout, envelopeIn, unitBytes } from "./layout.js";
 
-/** A device, or a file, past all caches: a {@link DirectFile}. */
+/** A device or a file without caches: a {@link DirectFile}. */
 export interface BlockFile {
   readonly sectorBytes: number;
   readonly sizeBytes: number;
@@ -12,8 +12,8 @@ export interface BlockFile {
 }
 
 /**
- * The medium as units. One operation at a time: operations share its buffers, and a dead device holds only
- * one thread.
+ * The medium, divided into units. It runs one operation at a time: operations share its buffers, and a dead
+ * device blocks only one thread.
  */
 export class BlockMedium {
   readonly name: string;
@@ -44,14 +44,14 @@ export class BlockMedium {
     return decodeSuperblock(await this.#readUnit(0));
   }
 
-  /** One sector; valid until the next operation. */
+  /** Reads one sector. The result is valid until the next operation. */
   async readSector(position: number): Promise<Uint8Array> {
     const sector = this.#unit.subarray(0, this.sectorBytes);
     await this.#file.read(sector, position);
     return sector;
   }
 
-  /** The envelope in a sector; `undefined` if it was never written. */
+  /** The envelope in a sector; `undefined` if the sector was never written. */
   async readEnvelope(position: number): Promise<Uint8Array | undefined> {
     return envelopeIn(await this.readSector(position))?.slice();
   }
@@ -60,7 +60,7 @@ export class BlockMedium {
     return this.#file.write(fillSectors(this.#unit, envelope, this.sectorBytes), position);
   }
 
-  /** `count` units with one read; valid until the next. */
+  /** Reads `count` units at once. The result is valid until the next read. */
   async readUnits(position: number, count: number): Promise<readonly Uint8Array[]> {
     const bytes = unitBytes * count;
     if (this.#area?.length !== bytes) this.#area = alignedBytes(bytes);

@@ -32,7 +32,7 @@ const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);
 /** More slots make every read longer, more regions every list. */
 const most = { slots: 1_024, regions: 65_536 } as const;
 
-/** Step of the check that an area is empty. */
+/** The number of bytes read at a time to check that an area is empty. */
 const scanBytes = 1 << 20;
 
 /**
@@ -88,7 +88,10 @@ async function openOn(
   }
 }
 
-/** Reads the slot with a second handle: from the medium, and not from a cache of the first. */
+/**
+ * Reads the slot with a second handle, so that the content comes from the medium and not from a cache of the
+ * first.
+ */
 async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
   const second = await DirectFile.open(path);
   try {
@@ -106,8 +109,8 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
 }
 
 /**
- * Formats an empty medium. Concurrent formatters end with one layout: the later write stays, and both wait
- * for it, as in Fig. 2.
+ * Formats an empty medium. Concurrent formatters agree on one layout: the later write wins, and both wait for
+ * it, as in Fig. 2.
  */
 async function format(
   medium: BlockMedium,
@@ -168,7 +171,7 @@ function parse(url: URL) {
     query.has(name) ? parseDuration(query.get(name)!, name) : defaultMs;
   const delayMs = duration("delay", defaults.delayMs);
   const slotLeaseMs = duration("slot-ttl", Math.max(defaults.slotLeaseMs, 9 * delayMs));
-  // A renewal after a third takes two operations and a pause of 2δ, and one of them may fail.
+  // A renewal after a third of the time takes two operations and a pause of 2δ, and one renewal may fail.
   if (slotLeaseMs < 9 * delayMs || delayMs < 1) {
     throw new LeaseholdError("INVALID_URL", "slot-ttl must be nine times the delay or more");
   }

@@ -8,34 +8,36 @@ import { type BlockWorld, elapsedSince } from "./world.js";
 
 const slotFormat = "leasehold-slot/1";
 
-/** A slot is renewed when a third of its time is over: two renewals may fail. */
+/** A slot is renewed after a third of its time, so two renewals may fail. */
 const renewalsPerLease = 3;
 
-/** Failed attempts in a row, by competition or a slow device, after which a process gives up on a slot. */
+/**
+ * After this many consecutive attempts that failed because of competition or a slow device, a process gives
+ * up on a slot.
+ */
 const attemptsMax = 50;
 
 /**
- * A slot that was never used is taken from the first few of those: so a reader needs to check no more than
- * these to find the used slots. More than one, so that processes that start together do not all want the
- * same.
+ * A process takes one of this many first unused slots, so a reader needs to check only that many to find the
+ * used ones. More than one, so that processes that start together do not all want the same slot.
  */
 export const freshSlots = 8;
 
 /**
- * Characters of a writer's name in its slot, for people: the envelope stays within a sector, however long the
- * name is.
+ * The maximum length of a writer's name in its slot, which is there for people: the envelope has to fit into
+ * a sector.
  */
 const writerLengthMax = 48;
 
 /**
- * One uninterrupted tenure of a slot. Taking the same slot again begins another one: another process may have
- * had it meanwhile.
+ * One uninterrupted tenure of a slot. Taking the same slot again begins a new tenure, as another process may
+ * have had it in between.
  */
 export class SlotTenure {
   readonly slot: number;
   /** The known units of this slot, by region: nobody else writes them during the tenure. */
   readonly units = new Map<number, Unit>();
-  /** When the write began with which the slot is held. */
+  /** The start of the write that acquired or last renewed the slot. */
   begun: BothClocks;
   content: Uint8Array;
 
@@ -52,9 +54,9 @@ interface Written {
 }
 
 /**
- * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the
- * slot's sector, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so its safety rests
- * on δ alone, as the paper's does: every operation is timed, by both clocks.
+ * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease on the slot's sector,
+ * after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so safety rests on δ alone, as in
+ * the paper: every operation is timed by both clocks.
  */
 export class SlotLease {
   readonly #medium: BlockMedium;
@@ -73,7 +75,7 @@ export class SlotLease {
     this.#world = world;
   }
 
-  /** This process's slot, as long as it can be trusted. */
+  /** This process's slot, while it can be trusted. */
   get tenure(): SlotTenure | undefined {
     const tenure = this.#tenure;
     if (tenure === undefined) return undefined;
@@ -82,7 +84,7 @@ export class SlotLease {
     return elapsedSince(tenure.begun, this.#world) < slotLeaseMs ? tenure : undefined;
   }
 
-  /** Why there is none. */
+  /** The reason why there is no slot. */
   get error(): LeaseholdError {
     return (
       this.#error ??
@@ -90,7 +92,7 @@ export class SlotLease {
     );
   }
 
-  /** Takes a slot, and from then on keeps it or takes another, until it is closed. */
+  /** Takes a slot, and keeps it or takes another until this object is closed. */
   async open(signal: AbortSignal | undefined): Promise<number> {
     const giveUp =
       signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
@@ -100,8 +102,8 @@ export class SlotLease {
   }
 
   /**
-   * Leaves the slot as it is: others wait until its time is over. A medium that can only write has no safe
-   * release.
+   * Leaves the slot as it is: others wait until its time is over, because a medium that can only be
+   * overwritten has no safe release.
    */
   async close(): Promise<void> {
     this.#closing.abort();
@@ -109,14 +111,14 @@ export class SlotLease {
     await this.#running;
   }
 
-  /** After an operation of δ or longer the slot may be another's. */
+  /** If an operation took δ or longer, another process may have the slot. */
   distrust(): void {
     this.#tenure = undefined;
   }
 
   /**
-   * Renews after a third, or at once after a failure; takes a slot again when there is none, or it has
-   * expired.
+   * Renews the slot after a third of its time, or at once after a failure. Takes a slot again if there is
+   * none or it has expired.
    */
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
@@ -128,7 +130,7 @@ export class SlotLease {
         pauseMs = slotLeaseMs / renewalsPerLease;
         const { tenure } = this;
         const isKept = tenure !== undefined && (await this.#renew(tenure, signal));
-        // A write that was too slow may have ended the tenure meanwhile.
+        // A slow write may have ended the tenure meanwhile.
         if (!isKept && this.#tenure === tenure) this.#tenure = undefined;
         this.#error = undefined;
       } catch (error) {
@@ -141,7 +143,7 @@ export class SlotLease {
     }
   }
 
-  /** Fig. 2. A slot that was never written needs no first wait: nobody can be renewing it. */
+  /** Fig. 2. A slot that was never written needs no first wait, because nobody can be renewing it. */
   async #acquire(signal: AbortSignal): Promise<SlotTenure> {
     const { slots, slotLeaseMs, delayMs } = this.#layout;
     const waitMs = stretched(slotLeaseMs + 6 * delayMs, clockRateErrorDefault);
@@ -200,7 +202,7 @@ export class SlotLease {
     const { delayMs } = this.#layout;
     if (!(await this.#stillStands(tenure.slot, tenure.content)) || this.tenure !== tenure) return false;
     const written = await this.#write(tenure.slot);
-    // From here on the former content is gone. The former hold counts until the new one is certain.
+    // From here on the former content is gone. The former tenure counts until the new one is certain.
     tenure.content = written.content;
     if (elapsedSince(written.begun, this.#world) >= delayMs) return false;
     await this.#pause(stretched(2 * delayMs, clockRateErrorDefault), signal);
@@ -226,7 +228,7 @@ export class SlotLease {
     return inTime && found !== undefined && sameBytes(found, content);
   }
 
-  /** The content of every slot, with one read. */
+  /** Reads the content of every slot at once. */
   #readSlots(): Promise<readonly (Uint8Array | undefined)[]> {
     return this.#medium.alone(async () => {
       const units = await this.#medium.readUnits(slotPosition(0), this.#layout.slots);
@@ -240,7 +242,7 @@ export class SlotLease {
   }
 }
 
-/** The slots that were never used and may be taken. */
+/** The unused slots that may be taken. */
 function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
   const first = contents.indexOf(undefined);
   if (first === -1) return [];
@@ -249,7 +251,7 @@ function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
   );
 }
 
-/** A damaged slot counts, too: its holder rewrites it. A foreign one is not touched. */
+/** A damaged slot counts as used, as its holder rewrites it. A foreign one is not touched. */
 function isOurs(content: Uint8Array): boolean {
   const name = "leasehold-";
   return [...name].every((letter, index) => content[index] === letter.charCodeAt(0));

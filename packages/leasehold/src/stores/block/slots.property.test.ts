@@ -7,8 +7,9 @@ import type { BlockStore } from "./block-store.js";
 import { encodeSuperblock, type Layout } from "./layout.js";
 
 /**
- * The production code of a block store on a simulated disk: processes come and go, are killed in the middle
- * of a write and stall between any two steps; reads are sometimes slow, writes keep δ, on which slots depend.
+ * The production code of a block store on a simulated disk. Processes come and go, are killed in the middle
+ * of a write, and stall between any two steps. Reads are sometimes slow; writes keep δ, on which slots
+ * depend.
  */
 
 const registers = 8;
@@ -43,7 +44,7 @@ class Site {
   constructor(seed: number) {
     this.world = new VirtualWorld({ seed });
     const { random } = this.world;
-    // With two slots they change owners all the time; with many some are never used.
+    // With two slots, these change owners all the time; with many, some are never used.
     this.#layout = {
       ...smallLayout,
       delayMs: 15,
@@ -75,7 +76,7 @@ class Site {
     await this.world.advance("1s");
   }
 
-  /** No more faults: then every process gets a slot again, if there are enough. */
+  /** Stops the faults. After that every process gets a slot again, if there are enough. */
   async #quietDown(): Promise<void> {
     if (this.#layout.slots <= actorsMax) return;
     this.#device.latencyMs = () => 1;
@@ -107,7 +108,7 @@ class Site {
     );
   }
 
-  /** In the middle of a write, if it has a slot. */
+  /** Kills the process, in the middle of a write if it has a slot. */
   async #kill(actor: Actor): Promise<void> {
     void this.#write(actor);
     await this.world.advance(Math.floor(this.world.random.next() * 6));
@@ -132,7 +133,10 @@ class Site {
       newest.set(register, Math.max(sequence, newest.get(register) ?? 0));
   }
 
-  /** Writes confirmed before the read began are there, and those announced since its mark are reported. */
+  /**
+   * Checks that writes confirmed before the read began are in its answer, and that those announced since its
+   * mark are reported.
+   */
   async #read({ store, seen }: Actor): Promise<void> {
     const register = `r${Math.floor(this.world.random.next() * registers)}`;
     const [confirmed, announced] = [this.#confirmed, this.#announced].map(

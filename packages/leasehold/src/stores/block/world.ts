@@ -6,7 +6,7 @@ import type { Clock, Random } from "../../common/ports.js";
 export interface BlockWorld {
   readonly clock: Clock;
   readonly random: Random;
-  /** Rejects when the signal aborts. `keepsAlive`: the process does not end while it waits. */
+  /** Rejects when the signal aborts. `keepsAlive`: the process stays alive during the wait. */
   sleep(ms: number, signal: AbortSignal, keepsAlive: boolean): Promise<void>;
 }
 

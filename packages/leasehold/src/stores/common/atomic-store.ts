@@ -19,9 +19,9 @@ export interface AtomicMedium {
   close(): Promise<void>;
 }
 
-/** A store that compares and sets: the part of the contract that all of them share. */
+/** A store with compare-and-set: the part of the contract that all such stores share. */
 export class AtomicStore implements OpenedStore {
-  /** Set by the function that opens it, after the probe. */
+  /** Set after the probe, by the function that opens the store. */
   findings: readonly ProbeFinding[] = [];
   readonly #medium: AtomicMedium;
   #closing: Promise<void> | undefined;

@@ -1,32 +1,32 @@
 import type { Store } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** One trial of a probe on a store. */
+/** The result of one test of a probe. */
 export interface ProbeFinding {
-  /** The trial, as a sentence that continues "It …": `created a file that existed`. */
+  /** The test, as a sentence without its beginning "It …": `created a file that existed`. */
   readonly tried: string;
   /** The result. */
   readonly seen: string;
-  /** Whether leases can work with that. */
+  /** Whether leases can work with this result. */
   readonly ok: boolean;
 }
 
-/** A probed store with the findings of its probe: all of them are ok, or it would not have been opened. */
+/** A probed store and the probe's findings, which are all ok; otherwise it would not have been opened. */
 export interface OpenedStore extends Store {
   readonly findings: readonly ProbeFinding[];
 }
 
 export interface OpenStoreOptions {
-  /** Name and incarnation of this process, unique: the owner of its slot on a slotted store. */
+  /** The unique name and incarnation of this process, which identify its slot on a slotted store. */
   readonly writer: string;
-  /** Cancels opening; it then rejects with the signal's reason. */
+  /** Cancels the opening, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether a medium that needs a format (a block device) may be formatted if it is empty; otherwise it must
-   * be formatted already.
+   * Whether an empty medium that needs a format (a block device) may be formatted. Without this, it must be
+   * formatted already.
    */
   readonly format?: boolean | undefined;
-  /** The source of credentials and their profiles: `process.env` by default. Nothing of it is ever logged. */
+  /** The source of credentials and their profiles, by default `process.env`. Its values are never logged. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
@@ -34,8 +34,8 @@ export interface OpenStoreOptions {
  * Opens one store and probes it. `url` is the address of this store alone, without `delta+`, with the
  * settings of its kind in path and query: `file:///mnt/a`, `block:/dev/sdx`, `redis://h1:6379/0`.
  *
- * Rejects with {@link StoreUnfitError} when the probe found that leases can't work with the store, and with a
- * `LeaseholdError` of another `STORE_…` code (or `INVALID_URL`) when the probe could not finish.
+ * Rejects with {@link StoreUnfitError} if the probe finds that leases can't work with the store, and with
+ * another `STORE_…` code (or `INVALID_URL`) if the probe can't be completed.
  */
 export type OpenStore = (url: URL, options: OpenStoreOptions) => Promise<OpenedStore>;
 

@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * A new marker. It begins with `d` if the server was durable when it was made, so that all users of the store
- * agree on that, and with `m` where a restart counts as forgetting.
+ * A new marker. It begins with `d` if the server was durable when the marker was made, and with `m` if a
+ * restart counts as forgetting, so that all users of the store agree on that.
  */
 export function drawMarker(durable: boolean): string {
   return `${durable ? "d" : "m"}-${randomUUID()}`;
 }
 
 /**
- * Whether the store counts as durable: its marker says so, for all users, and its settings still do. A store
- * whose settings no longer do may have forgotten already, and gets another marker.
+ * Whether the store counts as durable: both its marker, which all users share, and its present settings must
+ * say so. If the settings have changed, the store may already have lost data, and gets a new marker.
  */
 export async function agreeOnDurability(
   marker: string,

@@ -2,12 +2,12 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore } from "./contract.js";
 import { unlessAborted } from "../../common/abort-watch.js";
 
-/** The connection to a server that a store keeps open. */
+/** A store's permanent connection to its server. */
 interface Link {
   close(): unknown;
 }
 
-/** Opens a store on a connection to its server, and closes the connection on failure. */
+/** Opens a store on a connection to its server; on failure, closes the connection. */
 export async function openOverLink(
   link: Link,
   signal: AbortSignal | undefined,
@@ -18,7 +18,7 @@ export async function openOverLink(
     signal?.throwIfAborted();
     return await unlessAborted(open(), signal);
   } catch (error) {
-    // Not awaited: requests in flight at a server that has stopped end later.
+    // Not awaited: requests in flight to a stopped server end later.
     void link.close();
     signal?.throwIfAborted();
     throw failure(error);

@@ -9,12 +9,13 @@ export const probeRegister = "leasehold.probe";
 
 const probeFormat = "leasehold-probe/1";
 
-/** Writes that were lost without another prober's content in their place: this many are no coincidence. */
+/** This many writes that are lost without another prober's content in their place are no coincidence. */
 const lostMax = 20;
 
 /**
- * Limit of runs that another prober disturbed. One takes milliseconds, and more on a busy machine or when
- * hundreds start at once; a store that returns stale content would make the probe run for ever.
+ * The maximum number of runs that another prober disturbed. A run takes milliseconds, or more on a busy
+ * machine or if hundreds of processes start at once. Without a limit, a store that returns stale content
+ * would make the probe run for ever.
  */
 const crowdedMax = 200;
 
@@ -24,9 +25,9 @@ const pauseMsMax = 400;
 
 /**
  * Proves that an atomic store implements `replace` correctly, on {@link probeRegister}: it tries the
- * operations that should be refused. Several processes may probe at once.
+ * operations that should be refused. Several processes may probe at the same time.
  *
- * Rejects with the store's own error when an operation fails.
+ * Rejects with the store's own error if an operation fails.
  *
  * @param sleep for tests that don't wait.
  */
@@ -48,8 +49,8 @@ export async function probeAtomic(
 }
 
 /**
- * The findings, or why a run was inconclusive. `crowded`: another prober wrote meanwhile; `lost`: the written
- * content is gone, without another prober's in its place.
+ * The findings, or why a run was inconclusive. `crowded`: another prober wrote meanwhile. `lost`: the written
+ * content is gone, but not replaced by another prober's.
  */
 type Verdict = readonly ProbeFinding[] | "crowded" | "lost";
 
@@ -57,7 +58,7 @@ function finding(tried: string, seen: string, ok: boolean): ProbeFinding {
   return { tried, seen, ok };
 }
 
-/** One run over the register. It stops when another prober's write may explain a step's result. */
+/** One run over the register. It stops if another prober's write may explain the result of a step. */
 class AtomicProbe {
   readonly #store: Store;
   readonly #caller: StoreCaller | undefined;
@@ -126,7 +127,7 @@ class AtomicProbe {
   }
 }
 
-/** Whether another prober's write explains the content. */
+/** Whether another prober wrote the content. */
 function whatStands(cell: Uint8Array | undefined, before: Uint8Array | undefined): "crowded" | "lost" {
   return !isSame(cell, before) && isProbe(cell) ? "crowded" : "lost";
 }

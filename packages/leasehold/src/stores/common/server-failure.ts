@@ -1,6 +1,6 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
-/** The meaning of a server's error, with a hint where the server's own message gives none. */
+/** The meaning of a server's error, with a hint if the server's own message gives none. */
 export type Meaning = readonly [code: ErrorCode, hint?: string];
 
 /** An error without a known meaning is transient, or needs a restart. */
@@ -19,8 +19,8 @@ export function serverFailure(
 }
 
 /**
- * A connection that was refused at several addresses is an error without a message, and of `fetch failed`
- * only the cause says something.
+ * If a connection was refused at several addresses, the error has no message; for `fetch failed` only the
+ * cause is informative.
  */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(textOf).join("; ");

@@ -1,21 +1,22 @@
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * Operations that may be queued at one disk: those that a driver has in flight at one store, and abandoned
- * ones.
+ * The maximum number of operations queued at one disk: those that a driver has in flight at one store, and
+ * abandoned ones.
  */
 export const operationsMax = 256;
 
-/** Node's default number of threads for files. */
+/** Node's default number of threads for file operations. */
 const threadsDefault = 4;
 
-/** The limiters of all open stores on files. A closed one counts while a call is still running. */
+/** The limiters of all open stores on files. A closed one counts as long as one of its calls is running. */
 const limiters = new Set<ThreadLimiter>();
 
 /**
- * Calls of one store that may use Node's threads at once. File operations on a dead server hang for ever and
- * keep their thread: stores must never take so many that the farm's other stores, and the rest of the
- * program, get none. So they share all but one equally, and each has at least one.
+ * The number of Node's threads that one store may use at the same time. File operations on a dead server hang
+ * for ever and keep their thread, so stores must never take so many that the farm's other stores or the rest
+ * of the program get none. All stores together use all threads but one, shared equally, and each has at least
+ * one.
  */
 function threadsEach(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? threadsDefault) || threadsDefault;
@@ -23,8 +24,8 @@ function threadsEach(): number {
 }
 
 /**
- * Runs calls to the disk, as many at once as there are threads for; others are queued in order, up to a
- * bound.
+ * Runs calls to the disk, at most as many at a time as the store may use threads. Others are queued in order,
+ * up to a bound.
  */
 export class ThreadLimiter {
   readonly #atOnceMax: number;
@@ -33,7 +34,7 @@ export class ThreadLimiter {
   #running = 0;
   #isClosed = false;
 
-  /** `atOnceMax`: for stores whose calls must not run concurrently. */
+  /** `atOnceMax` is for stores whose calls must not run concurrently. */
   constructor({ atOnceMax = Infinity, waitingMax = operationsMax } = {}) {
     this.#atOnceMax = atOnceMax;
     this.#waitingMax = waitingMax;
@@ -56,7 +57,7 @@ export class ThreadLimiter {
     }
   }
 
-  /** Gives its threads to other stores. Running and queued calls still end. */
+  /** Gives the store's threads to other stores. Running and queued calls are still completed. */
   close(): void {
     this.#isClosed = true;
     if (this.#running === 0) limiters.delete(this);
@@ -66,7 +67,7 @@ export class ThreadLimiter {
     return Math.min(this.#atOnceMax, threadsEach());
   }
 
-  /** When another store has been opened, more calls of this one may run than it has threads for. */
+  /** After another store has been opened, more calls of this one may be running than its share of threads. */
   #end(): void {
     const next = this.#running > this.#atOnce ? undefined : this.#waiting.shift();
     if (next === undefined) this.#running -= 1;

@@ -4,7 +4,10 @@ import { bytes, check, checkCell, checkSame, type StoreStage, text } from "./sta
 const processes = 8;
 const incrementsEach = 10;
 
-/** Increments that are refused in a row: each refusal is another's success, so their number is bounded. */
+/**
+ * The maximum number of consecutive refused increments. Each refusal means that another increment succeeded,
+ * so their number is bounded.
+ */
 const triesMax = processes * incrementsEach + 1;
 
 type Case = (stage: StoreStage) => Promise<void>;

@@ -1,6 +1,6 @@
 import { bytes, check, checkSame, known, type StoreStage } from "./stage.js";
 
-/** Names that a careless adapter confuses, loses, or mishandles. Each is a resource of its own. */
+/** Names that a careless adapter would confuse, lose or mishandle. Each is a separate resource. */
 const awkwardNames = [
   "a",
   "A",
@@ -66,10 +66,10 @@ const awkwardNames = [
   "\u2028",
 ];
 
-/** The longest names of a resource after the stage's prefix, which differ in the last byte only. */
+/** Resource names that have the maximum length with the stage's prefix, and differ only in the last byte. */
 const longNames = ["x", "y", "/", "."].map((end) => "n".repeat(440) + end);
 
-/** More concurrent operations than any sensible adapter has connections or threads. */
+/** More concurrent operations than any reasonable adapter has connections or threads. */
 const atOnce = 200;
 
 type Case = (stage: StoreStage) => Promise<void>;

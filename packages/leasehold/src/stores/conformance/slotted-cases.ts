@@ -2,7 +2,7 @@ import { checkSame, type StoreStage } from "./stage.js";
 
 type Case = (stage: StoreStage) => Promise<void>;
 
-/** The requirements for stores that can only write. */
+/** The requirements for stores without compare-and-set. */
 export const slottedCases = {
   "every writer has a slot of its own in each register": async (stage) => {
     const [one, two] = await stage.openMany(2);

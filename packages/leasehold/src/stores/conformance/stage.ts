@@ -1,7 +1,7 @@
 import { sameBytes } from "../../delta/record/envelope.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 
-/** The medium under test. Each case gets an empty one, or at least names of its own. */
+/** The medium under test. Each case gets an empty one, or at least its own names. */
 export interface StoreGround {
   readonly kind: Store["traits"]["kind"];
   /** Opens the same medium as another process would. The suite closes the stores that it opens. */
@@ -16,8 +16,8 @@ export interface StoreGround {
 }
 
 /**
- * The tools of a case: stores of its own, which are closed after it, names of its own, and helpers to ask and
- * to check.
+ * A case's tools: its own stores, which are closed after it, its own names, and helpers for requests and
+ * checks.
  */
 export class StoreStage {
   readonly ground: StoreGround;

@@ -11,19 +11,19 @@ import { Files, ignoringFailure } from "./files.js";
 import { findOrMakeMarker, homeName } from "./marker.js";
 import { type Cell, RegisterDirectory, registerIn } from "./register-directory.js";
 
-/** Retries of a writer that lost a race; each time another has written. */
+/** The maximum number of retries of a writer that loses races; each time another writer has succeeded. */
 const racesMax = 100;
 
 /** The age at which leftovers of a killed process are removed, ms. Younger ones may still be in use. */
 const abandonedMs = 3_600_000;
 
-/** Entries of a list that are read at the same time: enough to keep the threads busy. */
+/** The number of entries of a list that are read concurrently, which keeps the threads busy. */
 const readsAtOnce = 16;
 
-/** Registers whose content is cached: about 15 megabytes. Any other is read again. */
+/** The maximum number of registers whose content is cached: about 15 megabytes. Others are read again. */
 const rememberedMax = 32_768;
 
-/** The content of a register, and the store that has it. */
+/** A register's content and the store that has it. */
 interface Seen {
   readonly id: string;
   readonly register: RegisterDirectory;
@@ -31,9 +31,9 @@ interface Seen {
 }
 
 /**
- * A directory that processes share, on a disk of this machine or at a file server. Operations run
- * concurrently, and interleave with each single call: while one waits for the disk, others write, so that the
- * disk flushes many together.
+ * A directory that processes share, on a disk of this machine or on a file server. Operations run
+ * concurrently and interleave at every call: while one waits for the disk, others write, so the disk flushes
+ * many together.
  */
 export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -41,13 +41,13 @@ export class DirectoryMedium implements AtomicMedium {
   readonly #device: number;
   readonly #namesHoldContent: boolean;
   /**
-   * Operations are bounded, and each has a few concurrent calls: none of these may be refused, or files would
-   * stay open.
+   * The number of operations is bounded, and each makes a few concurrent calls. None of these calls may be
+   * refused, because files would then stay open.
    */
   readonly #limiter = new ThreadLimiter({ waitingMax: Infinity });
   readonly #files = new Files(this.#limiter);
   /**
-   * The last content of registers, on the store with the marker `#id`. The content of one version never
+   * The most recent content of registers on the store with the marker `#id`. A version's content never
    * changes.
    */
   readonly #remembered = new Map<string, Cell>();
@@ -71,7 +71,8 @@ export class DirectoryMedium implements AtomicMedium {
 
   replace({ register: name, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
     return this.#bounded(async () => {
-      // The last writer or reader need not read again: if its content is gone, so is the version's name.
+      // Content that was last written or read here need not be read again: if it were gone, the version's
+      // name would be gone, too.
       const known = this.#id === id ? this.#remembered.get(name) : undefined;
       let seen: Seen | undefined;
       if (known !== undefined && isContent(known, expected))
@@ -147,7 +148,7 @@ export class DirectoryMedium implements AtomicMedium {
     return Promise.resolve();
   }
 
-  /** Callers abandon operations that hang; their number must stay bounded. */
+  /** Callers abandon operations that hang, but the number of these must stay bounded. */
   async #bounded(operation: () => Promise<StoreAnswer>): Promise<StoreAnswer> {
     if (this.#underWay === operationsMax)
       throw new LeaseholdError(
@@ -162,13 +163,13 @@ export class DirectoryMedium implements AtomicMedium {
     }
   }
 
-  /** The content of the register, with the marker of its store. */
+  /** The register's content, with the marker of its store. */
   async #look(name: string): Promise<Seen> {
     for (let looks = 0; looks < racesMax; looks += 1) {
       const id = this.#id ?? (await this.#findId());
       const register = this.#register(id, name);
       let cell = await register.read(this.#remembered.get(name));
-      // A register counts as missing only if its store is there, and after a read that no cache answers.
+      // A register counts as missing only if its store exists, and only after a read that bypasses caches.
       if (cell === undefined) {
         if (!(await this.#files.isThere(this.#placeOf(id)))) {
           if (this.#id === id) this.#id = undefined;
@@ -224,7 +225,7 @@ export class DirectoryMedium implements AtomicMedium {
   }
 }
 
-/** Up to `count` further names. */
+/** Reads up to `count` further names. */
 async function nextOf(entries: Dir, count: number): Promise<string[]> {
   const names: string[] = [];
   while (names.length < count) {

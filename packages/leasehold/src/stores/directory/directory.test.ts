@@ -88,7 +88,7 @@ describe("a writer that was stopped", () => {
     for (let count = 2; count < 34; count += 1) await replace(store, nth(count), nth(count + 1));
     const [last] = await readdir(path);
     expect(await readdir(join(path, last!))).toEqual([last]);
-    // A content in a name needs no file: the last one goes.
+    // Content in a name needs no file, so the last file is removed.
     await replace(store, nth(34), "v35");
     expect(await readdir(join(path, "35=v35"))).toEqual([]);
     expect(await read(await openStore())).toBe("v35");

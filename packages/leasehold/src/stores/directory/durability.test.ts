@@ -50,7 +50,7 @@ afterEach(() => rm(root, { recursive: true }));
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** The operations of a write until it is answered, with the names of the register's previous version. */
+/** The operations of a write up to its answer, with the names of the register's previous version. */
 async function written(expected: string | undefined, next: string) {
   const store = await openDirectoryStore(pathToFileURL(root), { writer: "w" });
   const { id } = (await store.perform({ op: "read", register: "r" })) as { id: string };

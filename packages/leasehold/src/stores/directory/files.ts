@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { errnoOf } from "../common/io-error.js";
 
-/** Descriptors instead of the handles of `node:fs/promises`, which cost more than the calls. */
+/** Uses descriptors, because the handles of `node:fs/promises` cost more than the calls themselves. */
 const close = promisify(fs.close);
 const fsync = promisify(fs.fsync);
 const makeDirectory = promisify(fs.mkdir) as (path: string) => Promise<void>;
@@ -30,7 +30,7 @@ function read(file: number, content: Uint8Array, from: number): Promise<number> 
 }
 
 /**
- * Whether a file is missing, or a directory was renamed while it was used. A file server may also answer
+ * Whether a file is missing or a directory was renamed while in use, for which a file server may answer
  * `ESTALE`.
  */
 export function isMissing(error: unknown): boolean {
@@ -47,10 +47,10 @@ export function isOccupied(error: unknown): boolean {
   return errno === "ENOTEMPTY" || errno === "EEXIST";
 }
 
-/** Room for the content of most files; a longer one gets a second buffer. */
+/** The size of a buffer for the content of most files; longer content gets a second buffer. */
 const readBytes = 4_096;
 
-/** Admits calls to the file system. Each of them occupies one of Node's threads until it ends. */
+/** Limits calls to the file system, each of which occupies one of Node's threads until it ends. */
 export interface CallLimiter {
   run<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -58,7 +58,10 @@ export interface CallLimiter {
 /** The file-system calls of a store. */
 export class Files {
   readonly #limiter: CallLimiter;
-  /** By directory: the running sync, and the next one for all callers since it began. */
+  /**
+   * For each directory, the running sync and the next one, which serves all callers since the running one
+   * began.
+   */
   readonly #syncing = new Map<string, Promise<void>>();
   readonly #syncingNext = new Map<string, Promise<void>>();
 
@@ -67,8 +70,8 @@ export class Files {
   }
 
   /**
-   * Creates a file that must not exist, and syncs it together with these directories: concurrently, as a disk
-   * takes no longer for all of them than for one.
+   * Creates a file that must not exist, and syncs it and these directories concurrently, because that takes a
+   * disk no longer than a single sync.
    */
   async writeSynced(path: string, content: Uint8Array, directories: readonly string[] = []): Promise<void> {
     await this.#using(path, "wx", async (file) => {
@@ -89,14 +92,14 @@ export class Files {
     );
   }
 
-  /** The same for several, concurrently. */
+  /** The same for several directories, concurrently. */
   syncDirectories(paths: readonly string[]): Promise<void> {
     return allEnded(paths.map((path) => this.syncDirectory(path)));
   }
 
   /**
-   * The same for a directory in which many names change at the same time: one sync serves all callers before
-   * it begins.
+   * The same for a directory in which many names change at the same time: one sync serves all earlier
+   * callers.
    */
   async syncDirectoryTogether(path: string): Promise<void> {
     const next = this.#syncingNext.get(path);
@@ -114,8 +117,8 @@ export class Files {
   }
 
   /**
-   * Whether the directory exists. Opening it, unlike `stat`, makes the client of a file server ask the
-   * server, even for names that it had cached as missing.
+   * Whether the directory exists. Unlike `stat`, opening it makes a file server's client query the server,
+   * even for names that it has cached as missing.
    */
   async isThere(path: string): Promise<boolean> {
     try {
@@ -167,8 +170,9 @@ export class Files {
   }
 
   /**
-   * Makes a directory appear with its content at once, unless one exists: builds it beside, and renames it. A
-   * rename onto a non-empty directory fails on every file system. False if one exists, or the place is gone.
+   * Creates a directory and its content atomically, unless it exists: builds it under another name and
+   * renames it. Renaming onto a non-empty directory fails on every file system. Returns false if the
+   * directory exists or its parent is gone.
    */
   async appear(place: string, name: string, build: (path: string) => Promise<void>): Promise<boolean> {
     const building = join(place, `new-${globalThis.crypto.randomUUID()}`);
@@ -186,8 +190,8 @@ export class Files {
   }
 
   /**
-   * Removes the leftovers of {@link appear}. They are renamed first: their maker, if it was only paused, must
-   * not find them half removed and make them appear.
+   * Removes the leftovers of {@link appear}. They are renamed first: if their creator was only paused, it
+   * must not put them in place half removed.
    */
   async discard(place: string, building: string): Promise<void> {
     const dead = join(place, `old-${globalThis.crypto.randomUUID()}`);
@@ -221,12 +225,12 @@ export class Files {
   }
 }
 
-/** Resolves when all have; rejects when all have ended and one was rejected. */
+/** Resolves when all have resolved; rejects when all have ended and at least one was rejected. */
 export async function allEnded(calls: readonly Promise<void>[]): Promise<void> {
   for (const ended of await Promise.allSettled(calls)) if (ended.status === "rejected") throw ended.reason;
 }
 
-/** Without a limiter, for the few calls of opening a store. */
+/** Without a limiter: for the few calls that open a store. */
 export const ungated = new Files({ run: (call) => call() });
 
 /** For cleaning up: the next cleaning finds the rest. */

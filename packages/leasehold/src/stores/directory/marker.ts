@@ -4,22 +4,22 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { Files } from "./files.js";
 
 /**
- * Everything of Leasehold is below this directory: all users of the store must find it, so its name is the
+ * All of Leasehold's data is below this directory. All users of the store must find it, so its name is the
  * same in all versions.
  */
 export const homeName = "leasehold";
 
 /**
- * The format's version, as the prefix of a marker: another version has another prefix, and is not touched.
+ * The format's version, as the prefix of a marker. Data of other versions has another prefix, and is not
+ * touched.
  */
 const markerPrefix = "v1-";
 
 const markersRetriedMax = 8;
 
 /**
- * The marker of the directory store at `root`, which is also the name of the directory that has all
- * registers: an operation that names it in its path takes place on the store with this marker or not at all.
- * Created if there is none.
+ * The marker of the directory store at `root`, created if there is none. It is also the name of the directory
+ * with all registers, so an operation whose path contains it affects the store with this marker or fails.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_UNAVAILABLE`; errors of the file system.
  */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 /** File names may have 255 bytes on every usual file system; this leaves room for suffixes. */
 const nameBytesMax = 200;
 
-/** Characters that are encoded. Capitals are among them: some file systems ignore case. */
+/** Characters that are encoded. Capitals are included, because some file systems ignore case. */
 const unusual = /[^a-z0-9_.~-]/gu;
 
 const encoder = new TextEncoder();
@@ -22,7 +22,7 @@ export function directoryOfRegister(register: string): {
 }
 
 /**
- * The register's name if the directory's name has it; `undefined` for a hash, and for any other directory.
+ * The register's name if the directory's name contains it; `undefined` for a hash and for other directories.
  */
 export function registerOfDirectory(directory: string): string | undefined {
   if (!directory.startsWith("r-")) return undefined;
@@ -44,14 +44,14 @@ function encodeCharacter(character: string): string {
 export const longestNameBytes = 255;
 
 /**
- * The name of a token directory: either `<number>=<content>`, or `<number>-<nonce>` when the content is too
- * long for a name: then it is in a file of the same name in the token. The number counts the writes, so no
- * name occurs twice.
+ * The name of a token directory: `<number>=<content>` or, if the content is too long for a name,
+ * `<number>-<nonce>`, and the content is in a file with the same name in the token. The number counts the
+ * writes, so no name occurs twice.
  */
 export interface Version {
   readonly number: number;
   readonly name: string;
-  /** Absent when it is in a file. */
+  /** Absent if the content is in a file. */
   readonly content?: Uint8Array;
 }
 
@@ -60,7 +60,7 @@ export function makeVersion(number: number): Version {
   return { number, name: `${number}-${globalThis.crypto.randomUUID()}` };
 }
 
-/** A version whose name has its content; `undefined` when that is too long. */
+/** A version whose name contains its content; `undefined` if that is too long. */
 export function makeNamedVersion(number: number, content: Uint8Array): Version | undefined {
   if (content.length > longestNameBytes) return undefined;
   const name = `${number}=${escaped(content)}`;

@@ -17,7 +17,7 @@ const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 
 
 const nfsType = 0x6969;
 
-/** The durability of a file system, by its number, for messages. */
+/** Describes a file system's durability, by its number, for messages. */
 export function keepingOf(type: number): string {
   const volatileType = volatileTypes[type];
   if (volatileType !== undefined) return `${volatileType}: it is empty after a restart`;
@@ -27,9 +27,9 @@ export function keepingOf(type: number): string {
 }
 
 /**
- * Opens an existing directory as a store: `file:///mnt/a`. Everything of Leasehold is below `leasehold` in
- * it. With `?mounted` the directory must be a mount point: the empty directory below it would look like a
- * store that was never used.
+ * Opens an existing directory as a store: `file:///mnt/a`. All of Leasehold's data is in its subdirectory
+ * `leasehold`. With `?mounted` the directory must be a mount point: if the mount were missing, the empty
+ * directory would look like an unused store.
  */
 export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);

@@ -9,13 +9,13 @@ import { longestNameBytes, makeNamedVersion } from "./names.js";
 
 export interface DirectoryProbe {
   readonly findings: readonly ProbeFinding[];
-  /** File names may have the length and the characters that versions with their content need. */
+  /** Whether file names may have the length and characters that versions with content need. */
   readonly namesHoldContent: boolean;
 }
 
 /**
- * Verifies on the file system itself the properties on which `RegisterDirectory` relies, in a directory of
- * its own that is removed again.
+ * Verifies on the file system itself the properties that `RegisterDirectory` relies on, in a temporary
+ * directory.
  */
 export async function probeDirectory(root: string, marker: string): Promise<DirectoryProbe> {
   const place = join(root, homeName, marker);
@@ -33,8 +33,8 @@ export async function probeDirectory(root: string, marker: string): Promise<Dire
 }
 
 /**
- * Creates a name with every printable character at the maximum length, and looks for it. Returns the problem,
- * if any: such a file system is fit, and contents go into files.
+ * Creates a name of maximum length with every printable character, and looks for it. Returns the problem, if
+ * any; the file system is still suitable, but contents then go into files.
  */
 async function whyNotNamed(ground: string): Promise<string | undefined> {
   // Two of the 95 characters are escaped.
@@ -59,10 +59,10 @@ async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
   await mkdir(path("one"));
   await mkdir(path("two"));
   const begunMs = performance.now();
-  // In one wait for the disk, as a register's content and its name are.
+  // Synced in one wait for the disk, like a register's content and name.
   await ungated.writeSynced(join(path("one"), "file"), content, [path("one")]);
   const syncedMs = (performance.now() - begunMs).toFixed(1);
-  // This file only keeps its directory from being empty: nothing needs it after a crash.
+  // This file only keeps its directory from being empty; it is not needed after a crash.
   await writeFile(join(path("two"), "file"), content);
   const before = await stat(path("one"));
   return [
@@ -77,7 +77,7 @@ async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
   ];
 }
 
-/** Errors that show a temporary problem, and not a refusal. */
+/** Errors that indicate a temporary problem rather than a refusal. */
 const retryable: ReadonlySet<string> = new Set([
   "EROFS",
   "ENOSPC",
@@ -103,8 +103,8 @@ export async function mustFail(tried: string, run: () => Promise<void>): Promise
 }
 
 /**
- * Readers have the content open while a writer renames its directory. Some network file systems cannot do
- * that.
+ * Readers have the content open while a writer renames its directory, which some network file systems do not
+ * support.
  */
 async function renameOpen(from: string, to: string): Promise<ProbeFinding> {
   const tried = "renamed a directory while a file in it was open";

@@ -11,15 +11,21 @@ import {
   type Version,
 } from "./names.js";
 
-/** In directories whose name is a hash: an envelope with the register's name. */
+/** A file in directories whose name is a hash: an envelope with the register's name. */
 const nameFile = "name";
 const nameFormat = "leasehold-register/1";
 const nameFileBytesMax = 4_096;
 
-/** Retries of a reader that finds the token renamed. Each time another has made progress. */
+/**
+ * The maximum number of retries of a reader that finds the token renamed. Each time a writer has made
+ * progress.
+ */
 const looksMax = 100;
 
-/** A writer removes the leftovers of killed and beaten writers once in this number of writes. */
+/**
+ * A writer removes the leftovers of killed writers, and of those that lost a race, once in this number of
+ * writes.
+ */
 const writesPerCleaning = 16;
 
 export interface Cell {
@@ -28,17 +34,17 @@ export interface Cell {
 }
 
 /**
- * One register: a directory that has exactly one *token*, a directory whose name is the version, and contains
- * the content (`names.ts`).
+ * One register: a directory that contains exactly one *token*. The token is a directory whose name is the
+ * version and which contains the content (`names.ts`).
  *
- * To replace it, a writer renames the token to the next version. A rename is atomic, also at a file server;
- * it needs the old name to exist; and no name occurs twice. So of all processes that read one content at most
- * one replaces it, and one that was stopped in between, for however long, finds the old name gone. There is
- * no lock to be left behind, and nothing to repair: until the rename the register has the old content, after
- * it the new one.
+ * To replace it, a writer renames the token to the next version. A rename is atomic, even on a file server,
+ * and requires that the old name exists; and no name occurs twice. So at most one of the processes that read
+ * a content replaces it, and one that was stopped in between, for any time, finds the old name gone. There
+ * are no locks that could be left behind, and nothing has to be repaired: until the rename the register has
+ * the old content, after it the new one.
  *
- * A content that is too long for a name is written to a file before the rename, and is durable before it can
- * count. A content that fits into a name is durable with the name: one sync instead of three.
+ * Content that is too long for a name is written to a file and made durable before the rename. Content that
+ * fits into a name becomes durable with the name, which takes one sync instead of three.
  */
 export class RegisterDirectory {
   readonly register: string;
@@ -50,7 +56,7 @@ export class RegisterDirectory {
   readonly #bytesMax: number;
   readonly #namesHoldContent: boolean;
 
-  /** @param namesHoldContent the file system takes such names, as the probe has found */
+  /** @param namesHoldContent true if the probe found that the file system supports such names */
   constructor(files: Files, place: string, register: string, bytesMax: number, namesHoldContent: boolean) {
     const { directory, isHashed } = directoryOfRegister(register);
     this.register = register;
@@ -64,14 +70,14 @@ export class RegisterDirectory {
   }
 
   /**
-   * The content; `undefined` if the register, or everything, is missing. `known` is the former content: a
-   * version has one content, so only another version has to be read.
+   * The content; `undefined` if the register or the whole store is missing. `known` is the former content: a
+   * version's content never changes, so only a different version has to be read.
    */
   async read(known: Cell | undefined): Promise<Cell | undefined> {
     for (let looks = 0; looks < looksMax; looks += 1) {
       const names = await this.#files.namesIn(this.#path);
       if (names === undefined) return undefined;
-      // More than one: the token was renamed during the listing.
+      // More than one name means that the token was renamed during the listing.
       const version = greatestVersion(names);
       if (version === undefined) continue;
       if (version.name === known?.version.name) return known;
@@ -85,7 +91,7 @@ export class RegisterDirectory {
     throw this.#foreign("no content in it");
   }
 
-  /** Creates it with this content. `undefined` if it exists by now, or the place is gone. */
+  /** Creates the register with this content. `undefined` if it already exists or its parent is gone. */
   async create(content: Uint8Array): Promise<Cell | undefined> {
     const version = this.#versionOf(1, content);
     const isNew = await this.#files.appear(this.#place, this.#directory, async (path) => {
@@ -108,16 +114,17 @@ export class RegisterDirectory {
     const nextToken = join(this.#path, version.name);
     try {
       if (version.content === undefined) await this.#writeBeside(join(token, version.name), content, token);
-      // On failure a candidate stays in place: a file server may later do what it reported as failed.
+      // After a failure the candidate is not removed: a file server may later perform an operation that it
+      // reported as failed.
       await this.#files.rename(token, nextToken);
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
     }
-    // The maker of the first version may have stopped before the register's own name was on the disk.
+    // The creator of the first version may have stopped before the register's own name was durable.
     const isFirst = cell.version.number === 1;
     await this.#sync(isFirst);
-    // Not before the new name is on the disk: after a power loss the old one may be there again.
+    // Only after the new name is durable: after a power loss the old one may be back.
     if (cell.version.content === undefined) await this.#files.remove(join(nextToken, cell.version.name));
     if (version.number % writesPerCleaning === 0)
       await ignoringFailure(() => clean(this.#files, nextToken, version));
@@ -125,8 +132,8 @@ export class RegisterDirectory {
   }
 
   /**
-   * Writes the present content again, as it may not be durable: the sync of an earlier call may have failed,
-   * and the system reports such a failure once. `undefined` if the content has changed.
+   * Writes the present content again, because it may not be durable: the sync of an earlier call may have
+   * failed, which the system reports only once. `undefined` if the content has changed.
    */
   async rewrite(cell: Cell): Promise<Cell | undefined> {
     const written = await this.replace(cell, cell.content);
@@ -171,7 +178,7 @@ function greatestVersion(names: readonly string[]): Version | undefined {
 
 /**
  * Removes leftovers in a token with numbers up to the present one. A file with a greater number may be about
- * to become the content, and a late cleaner, with an old name's handle, must not remove it.
+ * to become the content, so a late cleaner that still has a handle of an old name must not remove it.
  */
 export async function clean(files: Files, token: string, present: Version): Promise<void> {
   for (const name of (await files.namesIn(token)) ?? []) {
@@ -181,7 +188,7 @@ export async function clean(files: Files, token: string, present: Version): Prom
   }
 }
 
-/** The register of a directory; `undefined` if it has none, or is being created. */
+/** The name of a directory's register; `undefined` if it has none or is being created. */
 export async function registerIn(
   files: Files,
   place: string,

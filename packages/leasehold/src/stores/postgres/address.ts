@@ -7,8 +7,8 @@ export interface PostgresAddress {
   /** For messages: no credentials. */
   readonly name: string;
   /**
-   * For `pg`, which takes missing parts from `.pgpass` and the `PG…` variables. It may contain a password:
-   * never shown.
+   * The address for `pg`, which takes missing parts from `.pgpass` and the `PG…` variables. It may contain a
+   * password, so it is never shown.
    */
   readonly connectionString: string;
   readonly schema: string;

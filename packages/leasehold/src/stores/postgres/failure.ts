@@ -3,8 +3,8 @@ import { errnoOf } from "../common/io-error.js";
 import { type Meaning, serverFailure } from "../common/server-failure.js";
 
 /**
- * The meanings of PostgreSQL's error codes (SQLSTATE), by their beginnings. Any other error is transient, or
- * needs a restart.
+ * The meanings of PostgreSQL's error codes (SQLSTATE), by their first characters. Any other error is
+ * transient or needs a restart.
  */
 const meanings: readonly (readonly [string, Meaning])[] = [
   ["28", ["STORE_PERMISSION"]],
@@ -19,7 +19,7 @@ const meanings: readonly (readonly [string, Meaning])[] = [
 export function postgresFailure(name: string, error: unknown): LeaseholdError {
   const state = sqlStateOf(error);
   return serverFailure(name, error, (text) => {
-    // Without a password `pg` itself gives up, before the server can refuse.
+    // Without a password, `pg` itself gives up before the server can refuse.
     if (text.startsWith("SASL")) return ["STORE_PERMISSION"];
     return meanings.find(([start]) => state.startsWith(start))?.[1];
   });

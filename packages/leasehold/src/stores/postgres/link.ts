@@ -4,25 +4,28 @@ import { operationMsMax } from "../common/server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { sqlStateOf } from "./failure.js";
 
-/** Statements are short; more connections of one process would only take them from others. */
+/**
+ * The maximum number of connections. Statements are short, so more would only take connections from other
+ * processes.
+ */
 const connectionsMax = 4;
 
 /** Idle connections are closed after this time, ms. */
 const idleMsMax = 30_000;
 
 /**
- * Serialization failures and deadlocks. Where the default isolation is stricter than PostgreSQL's own, the
- * loser of a race gets one.
+ * Serialization failures and deadlocks. The loser of a race gets one if the default isolation is stricter
+ * than PostgreSQL's own.
  */
 const rolledBack = new Set(["40001", "40P01"]);
 
 /**
- * Retries of a statement. Each retry means that another transaction succeeded, and there are fewer concurrent
- * ones than this.
+ * The maximum number of retries of a statement. Each retry means that another transaction succeeded, and
+ * fewer than this are concurrent.
  */
 const triesMax = 30;
 
-/** Bound of the random pause before a statement is repeated, ms: a few times the duration of a statement. */
+/** The bound of the random pause before a retry, ms: a few times the duration of a statement. */
 const retryPauseMsMax = 20;
 
 /** The connections to one PostgreSQL server. A failed one is replaced on demand. */
@@ -45,12 +48,12 @@ export class PostgresLink {
       allowExitOnIdle: true,
       keepAlive: true,
     });
-    // An idle connection broke: the next statement takes another.
+    // An idle connection broke. The next statement uses another.
     pool.on("error", () => undefined);
     return new PostgresLink(pool);
   }
 
-  /** Repeats a statement that was rolled back only because of another transaction. */
+  /** Retries a statement that was rolled back only because of another transaction. */
   async query(
     statement: string,
     values: readonly unknown[] = [],

@@ -8,10 +8,13 @@ import { postgresFailure } from "./failure.js";
 import type { PostgresLink } from "./link.js";
 import { type Statements, statementsIn } from "./statements.js";
 
-/** Retries; each time another process emptied the table between the creation of the marker and its read. */
+/**
+ * The maximum number of retries. Each time, another process has emptied the table between the creation of the
+ * marker and its read.
+ */
 const markerTriesMax = 3;
 
-/** One PostgreSQL server as a store: a row for each register. */
+/** A PostgreSQL server as a store, with a row for each register. */
 export class PostgresMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #link: PostgresLink;
@@ -64,7 +67,7 @@ export class PostgresMedium implements AtomicMedium {
     return rowCount === 1;
   }
 
-  /** Rows that all have the marker, which is created if there is none. */
+  /** Runs a statement whose rows all contain the marker; the marker is created if there is none. */
   async #withMarker(statement: string, values: readonly unknown[]): Promise<[MarkedRow, ...MarkedRow[]]> {
     for (let tries = 0; tries < markerTriesMax; tries += 1) {
       const { rows } = await this.#link.query(statement, values);

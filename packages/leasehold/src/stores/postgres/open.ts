@@ -16,10 +16,13 @@ import { PostgresLink } from "./link.js";
 import { PostgresMedium } from "./medium.js";
 import { askServer, registersColumns, statementsIn } from "./statements.js";
 
-/** Retries of creating the table: a concurrent creation makes the statement fail, once or twice. */
+/**
+ * The maximum number of retries of creating the table: a concurrent creation makes the statement fail once or
+ * twice.
+ */
 const makeTableTriesMax = 5;
 
-/** Duplicates of a schema, a table, its type, and of their rows in the catalogue. */
+/** The errors for an existing schema, table or type, or their rows in the catalogue. */
 const madeByAnother = new Set(["23505", "42710", "42P06", "42P07"]);
 
 /** Opens one PostgreSQL server as a store: `postgres://user@host:port/database?schema=leasehold`. */
@@ -78,7 +81,7 @@ async function ask(link: PostgresLink, address: PostgresAddress): Promise<Server
   return rows[0] as unknown as ServerRow;
 }
 
-/** Creates only what is missing: a user of a schema often may not create one. */
+/** Creates only what is missing: users often lack the permission to create schemas. */
 async function makeTable(link: PostgresLink, address: PostgresAddress, hasSchema: boolean): Promise<void> {
   const { makeSchema, makeTable } = statementsIn(address.schema);
   for (const statement of hasSchema ? [makeTable] : [makeSchema, makeTable]) {

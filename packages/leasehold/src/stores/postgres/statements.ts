@@ -1,6 +1,6 @@
 /**
- * The statements of a store in one schema. Each is a transaction of its own, without prepared names or
- * session settings: a pooler may run each on another connection.
+ * The statements of a store in one schema. Each is a separate transaction, without prepared names or session
+ * settings, because a pooler may run each on a different connection.
  */
 export interface Statements {
   readonly makeSchema: string;
@@ -24,16 +24,16 @@ export function statementsIn(schema: string): Statements {
   const table = `"${schema}"."registers"`;
   /**
    * The marker and the timeline: a standby that takes over, which may lack the last writes, and a backup that
-   * is rolled forward begin a new timeline. Where a crash of the machine may lose writes (the marker begins
-   * with `m`), the server's start time too.
+   * is rolled forward both begin a new timeline. If a crash of the machine may lose writes (the marker begins
+   * with `m`), also the server's start time.
    */
   const id =
     "convert_from(content, 'UTF8') || '@' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || " +
     "case when get_byte(content, 0) = ascii('m') then '@' || extract(epoch from pg_postmaster_start_time()) else '' end";
   const currentId = `(select ${id} from ${table} where register = '')`;
   /**
-   * Applies to this transaction, which waits for the disk at its end, whatever the user's or the server's
-   * default is.
+   * Applies to this transaction, which waits for the disk at its end whatever the default of the user or
+   * server is.
    */
   const durable = "durable as materialized (select set_config('synchronous_commit', 'on', true))";
   return {
@@ -44,13 +44,13 @@ export function statementsIn(schema: string): Statements {
       `with ${durable} update ${table} set content = convert_to($2, 'UTF8') from durable ` +
       `where register = '' and content = convert_to($1, 'UTF8')`,
     read: `select ${currentId} as id, (select content from ${table} where register = $1) as content`,
-    // The marker's row is locked until the end: nobody can empty the table between the check of it and the
+    // The marker's row stays locked until the end, so nobody can empty the table between its check and the
     // write.
     create:
       `with ${durable}, marker as materialized (select ${id} as id from ${table} where register = '' for key share) ` +
       `insert into ${table} select $1, $2 from durable, marker where marker.id = $3 on conflict do nothing`,
-    // A row with the expected content has not been forgotten; when others write it concurrently, it is
-    // checked again after they have.
+    // A row with the expected content has not been lost. If others write it concurrently, it is checked again
+    // after that.
     replace:
       `with ${durable} update ${table} set content = $2 from durable ` +
       `where register = $1 and content = $4 and ${currentId} = $3`,

@@ -12,13 +12,13 @@ export interface RedisAddress {
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** The hash that has all of the store. */
+  /** The key of the hash that contains the whole store. */
   readonly key: string;
 }
 
 /**
- * Parses `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. Without a password in the URL it
- * comes from the environment, as with `redis-cli` (`REDISCLI_AUTH`).
+ * Parses `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. If the URL has no password, the
+ * one in the environment is used, as by `redis-cli` (`REDISCLI_AUTH`).
  *
  * @throws LeaseholdError `INVALID_URL`
  */

@@ -2,8 +2,8 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import { type Meaning, serverFailure } from "../common/server-failure.js";
 
 /**
- * The meanings of Redis' error words. They come first in an error, or after a script's name, depending on the
- * version. Any other error (LOADING, BUSY, CLUSTERDOWN, a broken connection) is transient, or needs a
+ * The meanings of Redis' error words. Depending on the version, they come first in an error or after a
+ * script's name. Any other error (LOADING, BUSY, CLUSTERDOWN, a broken connection) is transient or needs a
  * restart.
  */
 const meanings: readonly (readonly [RegExp, Meaning])[] = [

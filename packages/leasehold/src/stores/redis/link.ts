@@ -8,12 +8,12 @@ import { askRedisFacts, type RedisFacts } from "./server-facts.js";
 /** Timeout of a connection, ms: well above the longest round trip. */
 const connectMsMax = 3_000;
 
-/** Pause before another connection to a server that refused one, ms: its stores poll it. */
+/** The pause before another connection to a server that refused one, ms, because stores poll their server. */
 const reconnectPauseMs = 100;
 
 /**
- * Limit of commands in flight on the connection. Its users bound their requests; this only guards against a
- * bug.
+ * The maximum number of commands in flight on the connection. Its users bound their requests, so this only
+ * guards against a bug.
  */
 const commandsMax = 10_000;
 
@@ -23,19 +23,19 @@ type Client = ReturnType<typeof createClient>;
 
 interface Connection {
   readonly client: Client;
-  /** As they were when the connection was made. A restart of the server ends it. */
+  /** The server's facts when the connection was made. A restart of the server ends the connection. */
   readonly facts: RedisFacts;
 }
 
 /**
- * The connection to one Redis. It is made on demand: nothing is queued without a connection, and nothing
+ * The connection to one Redis server, made on demand. Nothing is queued without a connection, and nothing
  * reconnects by itself.
  */
 export class RedisLink {
   readonly #address: RedisAddress;
   readonly #package: Package;
   #connecting: Promise<Connection> | undefined;
-  /** The client of the connection that is open, or is being made. */
+  /** The client of the connection that is open or being opened. */
   #client: Client | undefined;
   #connection: Connection | undefined;
   #failure: { readonly error: unknown; readonly ms: number } | undefined;
@@ -54,7 +54,7 @@ export class RedisLink {
     return (await this.#connect()).facts;
   }
 
-  /** Runs a script on the store's one key. Answers have bytes where Redis has strings. */
+  /** Runs a script on the store's only key. Redis's strings are returned as bytes. */
   async run(script: Script, args: readonly Word[]): Promise<readonly unknown[]> {
     const { client } = await this.#connect();
     const rest = ["1", this.#address.key, ...args];
@@ -87,7 +87,7 @@ export class RedisLink {
     if (this.#isClosed) throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
     const client = createClient(this.#package, this.#address);
     this.#client = client;
-    // Calls in flight are rejected; without a listener the error would end the process.
+    // Calls in flight are rejected. Without a listener the error would end the process.
     client.on("error", () => this.#drop(client));
     try {
       const facts = await this.#bounded(client, async () => {
@@ -110,7 +110,7 @@ export class RedisLink {
     return this.#bounded(client, () => client.sendCommand(args));
   }
 
-  /** A timeout ends the connection, and with it every call that waits for an answer. */
+  /** A timeout closes the connection, and thereby ends every call that waits for an answer. */
   async #bounded<T>(client: Client, run: () => Promise<T>): Promise<T> {
     let isLate = false;
     const timeout = setTimeout(() => {
@@ -149,7 +149,7 @@ function createClient(loaded: Package, address: RedisAddress) {
     disableClientInfo: true,
     maintNotifications: "disabled",
     commandsQueueMaxLength: commandsMax,
-    // Every command is bounded by `#bounded`; the package's own bound creates an `AbortSignal` for each.
+    // `#bounded` bounds every command; the package's own timeout would create an `AbortSignal` for each.
     commandOptions: { timeout: 0, typeMapping: { [loaded.RESP_TYPES.BLOB_STRING]: Buffer } },
   });
 }

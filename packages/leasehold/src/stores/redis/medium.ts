@@ -8,13 +8,13 @@ import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";
 import { readScript, replaceScript } from "./scripts.js";
 
-/** Fields per step of a list: about a millisecond of the server's time. */
+/** The number of fields per step of a list, which takes about a millisecond of the server's time. */
 const scanStep = 1_000;
 
 /** A hash that needs more steps to be listed was not written by leases alone. */
 const scanStepsMax = 10_000;
 
-/** One Redis as a store. Each operation on a cell is one script, which Redis runs atomically. */
+/** A Redis server as a store. Each operation on a cell is one script, which Redis runs atomically. */
 export class RedisMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #address: RedisAddress;
@@ -39,7 +39,7 @@ export class RedisMedium implements AtomicMedium {
     return { kind: "conflict", id: String(marker), cells: cellsOf(cell) };
   }
 
-  /** Reads the marker last, to detect that the server has forgotten meanwhile. */
+  /** Reads the marker last, to detect whether the server has lost data meanwhile. */
   async list(prefix: string, registersMax: number): Promise<StoreAnswer> {
     const registers = new Map<string, readonly Uint8Array[]>();
     const match = `${prefix.replace(/[\\*?[\]]/g, "\\$&")}*`;

@@ -17,7 +17,7 @@ import { RedisMedium } from "./medium.js";
 import { readScript, replaceMarkerScript } from "./scripts.js";
 import type { RedisFacts } from "./server-facts.js";
 
-/** Opens one Redis as a store: `redis://host:port/database?key=leasehold`. */
+/** Opens a Redis server as a store: `redis://host:port/database?key=leasehold`. */
 export const openRedisStore: OpenStore = async (url, options) => {
   const address = parseRedisUrl(url, options.environment ?? process.env);
   const link = await RedisLink.open(address);

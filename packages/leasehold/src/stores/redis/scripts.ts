@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
 /**
- * A store is one hash: a field for each register, and the marker in the field with the empty name. So an
- * event that removes it (an eviction, FLUSHALL, an expiry) removes the marker, too, and a part cannot be
- * forgotten unnoticed.
+ * A store is one hash: a field for each register, and the marker in the field with the empty name. So any
+ * event that removes the hash (an eviction, FLUSHALL, an expiry) also removes the marker, and no part can be
+ * lost unnoticed.
  */
 export interface Script {
   readonly text: string;
@@ -15,9 +15,9 @@ function script(text: string): Script {
 }
 
 /**
- * `id` is the marker, made from ARGV[1] if there is none. Where the server can forget (the marker begins with
- * `m`) the run id is appended: a restart may restore old contents with the old marker. `cell` is the field
- * ARGV[2], or false.
+ * `id` is the marker, created from ARGV[1] if there is none. If the server can lose data (the marker begins
+ * with `m`), the run id is appended, because a restart may restore old contents together with the old marker.
+ * `cell` is the field ARGV[2], or false.
  */
 const head = `
 local id = redis.call('HGET', KEYS[1], '')

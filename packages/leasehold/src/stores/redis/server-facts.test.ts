@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { askRedisFacts } from "./server-facts.js";
 
-/** A server that syncs each write before it answers, except for the given changes. */
+/** The facts of a server that syncs each write before it answers, with the given changes. */
 function serverWith(changed: Readonly<Record<string, string>>, replicas = 0) {
   const settings: Readonly<Record<string, string>> = {
     appendonly: "yes",

@@ -1,9 +1,12 @@
-/** A Redis server's facts at the time of the connection. */
+/** Facts about a Redis server when the connection was made. */
 export interface RedisFacts {
   readonly version: string;
   readonly runId: string;
   readonly role: string;
-  /** Acknowledged writes survive a power loss, and no replica that lacks some of them can take its place. */
+  /**
+   * True if acknowledged writes survive a power loss, and no replica that lacks some of them can replace the
+   * server.
+   */
   readonly durable: boolean;
   /** Its persistence settings, for messages. */
   readonly persistence: string;
@@ -16,7 +19,7 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "";
   const settings = await askPersistence(command);
   const replicas = Number(field("connected_slaves"));
-  // The third setting suspends the syncs of the second while the server rewrites its file or saves.
+  // The third setting suspends the second one's syncs while the server rewrites its file or saves.
   const syncsAlways = settings?.appendfsync === "always" && settings["no-appendfsync-on-rewrite"] === "no";
   return {
     version: field("redis_version"),
@@ -32,7 +35,7 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
 
 const asked = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite"] as const;
 
-/** `undefined` where CONFIG is not allowed: such a server may forget. */
+/** `undefined` if CONFIG is not allowed: the server then counts as one that may lose data. */
 async function askPersistence(
   command: Command,
 ): Promise<Readonly<Record<(typeof asked)[number], string>> | undefined> {

@@ -5,13 +5,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface S3Address {
   /** For messages: no credentials. */
   readonly name: string;
-  /** The target of requests for the bucket: scheme and host. */
+  /** The origin (scheme and host) of requests for the bucket. */
   readonly origin: string;
   /**
-   * The prefix of each key in a request's path: `/`, or `/bucket/` where the host does not name the bucket.
+   * The prefix of each key in a request's path: `/`, or `/bucket/` if the host does not contain the bucket.
    */
   readonly root: string;
-  /** The prefix of each object's key; it is empty or ends with a slash. */
+  /** The prefix of each object's key, either empty or with a final slash. */
   readonly prefix: string;
   readonly region: string;
 }
@@ -19,9 +19,9 @@ export interface S3Address {
 const form = "the address of an S3 store is s3://bucket/prefix?endpoint=https://host&region=name";
 
 /**
- * Parses `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint (also not in `AWS_ENDPOINT_URL_S3` or
- * `AWS_ENDPOINT_URL`) the bucket is at AWS, in the region of the URL, of `AWS_REGION` or
- * `AWS_DEFAULT_REGION`, or of the profile.
+ * Parses `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint here, in `AWS_ENDPOINT_URL_S3` or in
+ * `AWS_ENDPOINT_URL`, the bucket is at AWS. Its region comes from the URL, `AWS_REGION`, `AWS_DEFAULT_REGION`
+ * or the profile.
  *
  * @throws LeaseholdError `INVALID_URL`
  */

@@ -5,8 +5,8 @@ import type { CredentialsSource } from "./credentials.js";
 import type { Sign } from "./signature.js";
 
 /**
- * The longest answer that is read, bytes: a page of a list has up to a thousand keys of a thousand bytes, and
- * as much around each.
+ * The maximum length of an answer, bytes: a page of a list has up to a thousand keys of a thousand bytes,
+ * each with as much around it.
  */
 const answerBytesMax = 4_194_304;
 
@@ -19,7 +19,7 @@ export interface S3Answer {
 
 export interface S3Request {
   readonly method: "GET" | "PUT" | "DELETE";
-  /** Without the prefix; absent for the bucket itself. */
+  /** The key without the prefix; absent for the bucket itself. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export class S3Refusal extends Error {
 }
 
 /**
- * Requests to one bucket, signed and sent once: a conditional write may only be repeated by a caller that
+ * Signs requests to one bucket and sends each once: a conditional write may only be repeated by a caller that
  * knows its meaning.
  */
 export class S3Client {
@@ -58,7 +58,7 @@ export class S3Client {
     this.#sign = sign;
   }
 
-  /** Rejects when no answer arrives, whether or not the request took effect. */
+  /** Rejects if no answer arrives; the request may still have taken effect. */
   async send(request: S3Request): Promise<S3Answer> {
     const { origin, root, prefix, region } = this.#address;
     const { method, key, query = {}, headers = {}, body } = request;
@@ -109,7 +109,7 @@ async function readBody(response: Response): Promise<Uint8Array> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop cancels the rest.
+    // Leaving the loop cancels the rest of the body.
     if (bytes > answerBytesMax)
       throw new LeaseholdError("STORE_FOREIGN", "an object is too long to be a record");
     chunks.push(chunk);

@@ -10,21 +10,21 @@ export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
-  /** They are renewed before that. */
+  /** The expiry; credentials are renewed before that. */
   readonly expiration?: Date | undefined;
 }
 
 export type CredentialsSource = () => Promise<S3Credentials>;
 
-/** How long before their end credentials are renewed, ms: the same as other clients. */
+/** How long before their expiry credentials are renewed, ms: as in other clients. */
 const renewBeforeMs = 300_000;
 
-/** The exports of the package for all other sources, as far as they are used. */
+/** The exports used of the package for all other sources. */
 interface ProvidersPackage {
   fromNodeProviderChain(options: { profile?: string }): CredentialsSource;
 }
 
-/** One profile of `~/.aws/credentials` and `~/.aws/config`, or of the files that the environment names. */
+/** A profile from `~/.aws/credentials` and `~/.aws/config`, or from the files that the environment names. */
 export type S3Profile = Readonly<Record<string, string>>;
 
 export async function readProfile(environment: Environment): Promise<S3Profile> {
@@ -36,8 +36,8 @@ export async function readProfile(environment: Environment): Promise<S3Profile> 
 }
 
 /**
- * Keys from the environment or the profile. All other sources (roles, single sign-on, containers, machines in
- * a cloud) need the AWS SDK's own package.
+ * Credentials from the environment or the profile. All other sources (roles, single sign-on, containers,
+ * cloud machines) need the AWS SDK's own package.
  */
 export function findCredentials(
   environment: Environment,
@@ -68,7 +68,7 @@ export function findCredentials(
   });
 }
 
-/** Refuses a pasted token with a line break: an error while sending it would show the token. */
+/** Refuses a pasted token with a line break, because the error while sending it would show the token. */
 function assertSendable(credentials: S3Credentials): void {
   const texts = [credentials.accessKeyId, credentials.secretAccessKey, credentials.sessionToken ?? ""];
   if (texts.every((text) => /^[\x21-\x7e]*$/.test(text))) return;

@@ -2,7 +2,7 @@ import type { LeaseholdError } from "../../lease/errors.js";
 import { type Meaning, serverFailure } from "../common/server-failure.js";
 import { S3Refusal } from "./client.js";
 
-/** The meanings of S3's error codes, and then of its statuses. Any other error is transient. */
+/** The meanings of S3's error codes, then of HTTP statuses. Any other error is transient. */
 const meanings: Readonly<Record<string, Meaning>> = {
   NoSuchBucket: ["STORE_UNAVAILABLE", "the bucket does not exist"],
   QuotaExceeded: ["STORE_FULL"],

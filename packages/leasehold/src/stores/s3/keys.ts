@@ -1,17 +1,17 @@
 /**
- * The key of the marker, after the prefix. It sorts first: tools that empty a bucket go in alphabetical
- * order, and a bucket that is half empty must not look like one that never had more.
+ * The key of the marker, after the prefix. It sorts first, because tools empty a bucket in alphabetical
+ * order, and a half-empty bucket must not look like one that never had more.
  */
 export const markerKey = ".leasehold-marker";
 
 const cellStart = "cell=";
 
-/** A register is one flat key, so that no server sees folders, `..` or two slashes in it. */
+/** A register is one flat key, in which no server sees folders, `..` or double slashes. */
 export function keyOf(register: string): string {
   return cellStart + register.replace(/[%/]/g, (character) => (character === "%" ? "%25" : "%2F"));
 }
 
-/** `undefined` for a key that is no register's. */
+/** The register of a key; `undefined` for other keys. */
 export function registerOf(key: string): string | undefined {
   if (!key.startsWith(cellStart)) return undefined;
   return key.slice(cellStart.length).replace(/%(2F|25)/g, (_, code) => (code === "25" ? "%" : "/"));
@@ -19,7 +19,7 @@ export function registerOf(key: string): string | undefined {
 
 export interface KeyPage {
   readonly keys: readonly string[];
-  /** The start of the next page; `undefined` after the last. */
+  /** Where the next page starts; `undefined` after the last page. */
   readonly next: string | undefined;
 }
 

@@ -10,28 +10,31 @@ import { keyOf, parseKeyPage, registerOf } from "./keys.js";
 import { isRefusal, type S3Object, type S3Objects } from "./objects.js";
 import { append } from "../../common/lists.js";
 
-/** Objects whose entity tags are cached. Any other costs another request. */
+/** The maximum number of cached entity tags. An object without one costs another request. */
 const rememberedMax = 10_000;
 
-/** Retries of a write that was refused although nothing has changed: another was in flight, and failed. */
+/**
+ * The maximum number of retries of a write that was refused although nothing has changed: another write was
+ * in flight and failed.
+ */
 const triesMax = 4;
 
 /** Keys in a page of a list: the maximum of S3. */
 const pageKeys = 1_000;
 
-/** Pages of a list; a server's pages need not be full. */
+/** The maximum number of pages of a list; a server's pages need not be full. */
 const pagesMax = 1_000;
 
-/** Objects of a list that are read at the same time. */
+/** The number of a list's objects that are read concurrently. */
 const readsAtOnce = 16;
 
 /**
- * One bucket, or the objects below a prefix of it, as a store. An object is a cell; compare-and-set is a
+ * A bucket, or the objects below one of its prefixes, as a store. An object is a cell; compare-and-set is a
  * conditional write with the entity tag of the expected content.
  *
- * The marker is an object of its own and cannot be read in the same step. It is read after any answer that a
- * cell does not exist, which is the only answer of an emptied store. A cell that has the expected content has
- * not been forgotten.
+ * The marker is a separate object and cannot be read in the same step. It is read after any answer that a
+ * cell does not exist, as this is the only answer that an emptied store gives. A cell with the expected
+ * content has not been lost.
  */
 export class S3Medium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -61,7 +64,7 @@ export class S3Medium implements AtomicMedium {
       const object = expected === undefined ? undefined : await this.#find(register, expected);
       if (expected !== undefined && object === undefined) return this.#conflict(register);
       const outcome = await this.#put(register, object, next);
-      // The object may have been created in a store that had been emptied: its new marker reveals that.
+      // The object may have been created in a store that was emptied, which the new marker reveals.
       if (outcome === "written")
         return { kind: "written", id: expected === undefined ? await this.#readMarker() : id };
       if (outcome === "conflict") return this.#conflict(register);
@@ -103,8 +106,9 @@ export class S3Medium implements AtomicMedium {
   }
 
   /**
-   * One conditional write, and its outcome. A refusal is examined, since a proxy may have repeated a write
-   * whose first try took effect; and some servers (radosgw) answer most losers of a race with 500.
+   * Makes one conditional write and returns its outcome. A refusal is checked, because a proxy may have
+   * repeated a write whose first attempt took effect, and because some servers (radosgw) answer most losers
+   * of a race with 500.
    */
   async #put(
     register: string,
@@ -124,12 +128,12 @@ export class S3Medium implements AtomicMedium {
     const isUnchanged =
       before === undefined ? now === undefined : now !== undefined && sameBytes(now.content, before.content);
     if (!isUnchanged) return "conflict";
-    // It may still take effect.
+    // The write may still take effect.
     if (answer.status >= 500) throw new S3Refusal(answer);
     return "refused";
   }
 
-  /** The object, if it has this content. */
+  /** The object if it has this content. */
   async #find(register: string, content: Uint8Array): Promise<S3Object | undefined> {
     const remembered = this.#remembered.get(register);
     const object =

@@ -3,7 +3,10 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { type S3Answer, S3Refusal, type S3Client } from "./client.js";
 import { markerKey } from "./keys.js";
 
-/** Retries; each time another process created or removed it at the same moment. */
+/**
+ * The maximum number of retries. Each time, another process has created or removed the object at the same
+ * moment.
+ */
 const markerTriesMax = 5;
 
 export interface S3Object {
@@ -15,8 +18,8 @@ export interface S3Object {
 export type Condition = { readonly absent: true } | { readonly etag: string };
 
 /**
- * The form of an entity tag in `If-Match`: as the server returns it, in quotes; some versions of Ceph's
- * radosgw compare only the part between them.
+ * The form of an entity tag in `If-Match`: quoted, as the server returns it, or bare, because some versions
+ * of Ceph's radosgw compare only the part between the quotes.
  */
 export type EtagForm = "quoted" | "bare";
 
@@ -68,7 +71,7 @@ export class S3Objects {
       const found = await this.get(markerKey);
       if (found !== undefined) return new TextDecoder().decode(found.content);
       const answer = await this.put(markerKey, new TextEncoder().encode(randomUUID()), { absent: true });
-      // The second writer is refused, in one way or another, and reads the first one's marker.
+      // A second writer is refused in one way or another, and reads the first one's marker.
       if (!answer.ok && !isRefusal(answer) && answer.status < 500) throw new S3Refusal(answer);
     }
     throw new LeaseholdError("STORE_UNAVAILABLE", "the store's marker can be neither read nor created");
@@ -79,10 +82,7 @@ export class S3Objects {
   }
 }
 
-/**
- * The condition does not hold, or another conditional write is in flight, or the object with that tag is
- * gone.
- */
+/** The condition is not met, another conditional write is in flight, or the object with that tag is gone. */
 export function isRefusal(answer: S3Answer): boolean {
   return answer.status === 412 || answer.status === 409 || answer.status === 404;
 }

@@ -11,7 +11,7 @@ import { probeConditions } from "./probe.js";
 import { loadSign } from "./signature.js";
 
 /**
- * Opens a bucket, or the objects below a prefix of one, as a store:
+ * Opens a bucket, or the objects below one of its prefixes, as a store:
  * `s3://bucket/prefix?endpoint=https://host&region=name`.
  */
 export const openS3Store: OpenStore = async (url, { environment = process.env, signal }) => {
@@ -29,7 +29,7 @@ export const openS3Store: OpenStore = async (url, { environment = process.env, s
 
 async function openOn(client: S3Client, address: S3Address): Promise<AtomicStore> {
   const objects = new S3Objects(client);
-  // Before anything is written: reports a missing permission to read or list.
+  // Reports a missing permission to read or list before anything is written.
   await objects.list({ prefix: address.prefix, "max-keys": "1" });
   const findings = assertFit(address.name, await probeConditions(objects));
   const store = new AtomicStore(new S3Medium(address, client, objects));

@@ -4,7 +4,7 @@ import type { ProbeFinding } from "../common/contract.js";
 import { type S3Answer, S3Refusal } from "./client.js";
 import type { S3Object, S3Objects } from "./objects.js";
 
-/** Races with a winner; a race without one is inconclusive and repeated. */
+/** The number of races with a winner; a race without one is inconclusive and repeated. */
 const racesWanted = 3;
 const racesMax = 12;
 
@@ -12,9 +12,9 @@ const racesMax = 12;
 const foreignEtag = '"00000000000000000000000000000000"';
 
 /**
- * Proves on objects of its own that the server honours the conditions of writes: servers that ignore them
- * write anyway and report success. It checks the objects afterwards, not the server's answers. It also
- * determines the form of entity tags.
+ * Proves on temporary objects that the server honours conditions of writes. Servers that ignore them write
+ * anyway and report success. It checks the objects afterwards, not the server's answers. It also determines
+ * the form of entity tags.
  */
 export async function probeConditions(objects: S3Objects): Promise<readonly ProbeFinding[]> {
   const probe = new ConditionProbe(objects);
@@ -57,7 +57,7 @@ class ConditionProbe {
     ]);
   }
 
-  /** Deleting may not be allowed; leftovers are small objects with a telling content. */
+  /** Deleting may not be allowed; leftovers are small objects whose content explains them. */
   async cleanUp(): Promise<void> {
     await Promise.allSettled([...this.#keys].map((key) => this.#objects.remove(key)));
   }
@@ -89,7 +89,7 @@ class ConditionProbe {
     this.#note(tried, `${seen} (${answer.status})`, isUntouched && !answer.ok);
   }
 
-  /** Replaces the object with the right tag, in either form. */
+  /** Replaces the object with the correct tag, in either form. */
   async #settleForm(key: string, before: S3Object): Promise<S3Object | undefined> {
     const tried = "replaced an object under the right tag (If-Match)";
     const statuses: number[] = [];
@@ -108,7 +108,8 @@ class ConditionProbe {
   }
 
   /**
-   * Of two concurrent writes one succeeds and is acknowledged; the other is refused, or fails, as with 500.
+   * Of two concurrent writes one succeeds and is acknowledged; the other is refused or fails, for example
+   * with 500.
    */
   async #race(tried: string, prepare: () => Promise<[string, S3Object | undefined]>): Promise<void> {
     const losers = new Set<number>();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadSign } from "./signature.js";
 
-/** The examples of Amazon's own description of Signature Version 4 for S3. */
+/** The examples in Amazon's description of Signature Version 4 for S3. */
 const credentials = {
   accessKeyId: "AKIAIOSFODNN7EXAMPLE",
   secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",

@@ -19,9 +19,9 @@ export type Sign = (
 ) => Promise<Headers>;
 
 /**
- * Loads the package that signs. Its client would also send, and repeat what must be sent once.
+ * Loads the package that signs. Its client would also send requests, and repeat ones that must be sent once.
  *
- * Rejects with a `LeaseholdError` `UNSUPPORTED` where it is not installed.
+ * Rejects with a `LeaseholdError` `UNSUPPORTED` if it is not installed.
  */
 export async function loadSign(): Promise<Sign> {
   const { AwsV4Signer } = await loadPackage<typeof import("aws4fetch")>("aws4fetch", "a store on S3");
@@ -38,7 +38,7 @@ export async function loadSign(): Promise<Sign> {
       service: "s3",
       region,
       datetime: date.toISOString().replace(/[-:]|\.\d+/g, ""),
-      // The conditions among them: nobody on the way can remove them.
+      // The signature includes the conditions, so nobody on the way can remove them.
       allHeaders: true,
     });
     return (await signer.sign()).headers;

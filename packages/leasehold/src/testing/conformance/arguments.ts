@@ -14,7 +14,7 @@ const badDurations: AcquireOptions[] = [
   { wait: `${"9".repeat(20)}s` },
 ];
 
-/** From programs without types. */
+/** Values that programs without types may pass. */
 const badMilliseconds: unknown[] = ["5", "5s", null, -1, Number.NaN, 5n];
 
 export const argumentCases = {

@@ -1,7 +1,7 @@
 import type { Lease, Leases } from "../../lease/types.js";
 import { check, codeOf, describe, rejection, type Stage } from "./stage.js";
 
-/** Detaches a lease, and fails unless there is a handle exactly where the ground supports it. */
+/** Detaches a lease, and fails unless there is a handle if and only if the ground supports it. */
 async function detached(stage: Stage, lease: Lease, leases: Leases): Promise<string | undefined> {
   const { handle } = await stage.until(lease.detach(), "detach()");
   const { attach } = leases.guarantees;
@@ -36,7 +36,7 @@ export const attachCases = {
     );
     check(next.token > lease.token, `the token went from ${lease.token} to ${next.token}`);
     check(lease.remaining() === 0, "a detached lease is still held by its former holder");
-    // Past the end of the detached lease, however long others wait for that.
+    // Waits past the end of the detached lease, however long others have to wait for that.
     for (let passedMs = 0; passedMs < stage.takeoverMs(bob); passedMs += stage.ttlMs / 2) {
       await stage.pass(stage.ttlMs / 2);
       next.assertHeld();

@@ -4,13 +4,14 @@ import { check, type Stage } from "./stage.js";
 const participants = 3;
 const tenuresOfEach = 2;
 /**
- * On some grounds each hand-over takes as long as a take-over: this many in sequence are enough for all jobs.
+ * On some grounds a hand-over takes as long as a takeover. The time of this many consecutive ones is enough
+ * for all jobs.
  */
 const takeoversMax = 20;
 
 const jobsOfEach = 6;
 
-/** Microtasks between two calls of a job, at most. */
+/** The maximum number of microtasks between two calls of a job. */
 const ownTurnsMax = 9;
 
 export const exclusionCases = {
@@ -42,7 +43,7 @@ export const exclusionCases = {
       const lease = await stage.until(call, "the next tenure", stage.takeoverMs(leases));
       check(typeof lease.token === "bigint", "the token is not a bigint");
       tokens.push(lease.token);
-      // One tenure ends by expiry, the others by release.
+      // One tenure expires; the others are released.
       if (autoRenew) await stage.until(lease.release(), "release");
     }
     const rises = tokens.every((token, index) => index === 0 || token > tokens[index - 1]!);
@@ -102,8 +103,8 @@ async function openMany(stage: Stage, count: number): Promise<Leases[]> {
 }
 
 /**
- * The leases of a resource that are held at a moment, by their own answers: those of a process that stood
- * still have expired by the time it continues.
+ * The leases on a resource that are held at one moment according to their own answers. Those of a stopped
+ * process have expired by the time it continues.
  */
 class Tenures {
   count = 0;
@@ -130,7 +131,7 @@ class Tenures {
   }
 }
 
-/** Callers that want any one of a few names, as programs do with several machines of a kind. */
+/** Callers that want any one of several names, like programs that can use any of several machines. */
 class Callers {
   tenures = 0;
   readonly #stage: Stage;
@@ -149,7 +150,7 @@ class Callers {
       await this.#ownTurns();
       const first = (await this.#try(leases)) ?? (await this.#any(leases));
       await this.#use(first);
-      // Some want it again in the turn in which they release it.
+      // Some want the resource again in the same turn in which they release it.
       if (this.#steps % 2 === 0) await this.#use(await this.#acquire(leases, first.resource));
     }
   }
@@ -163,7 +164,7 @@ class Callers {
     return undefined;
   }
 
-  /** The first that is acquired; the other calls are cancelled, and late leases released. */
+  /** The first lease that is acquired; the other calls are cancelled and late leases released. */
   async #any(leases: Leases): Promise<Lease> {
     const others = new AbortController();
     const calls = this.#names.map((name) => this.#acquire(leases, name, others.signal));

@@ -12,7 +12,7 @@ export const fairnessCases = {
       await stage.rejectsWith(acquire(stage, alice, "fair"), "UNSUPPORTED", "a fair acquisition");
       return;
     }
-    // Where the order is strict each caller has a place of its own.
+    // If the order is strict, each caller has its own place.
     const calls = alice.guarantees.fair === "strict" ? [...others, ...others.toReversed()] : others;
     const order: number[] = [];
     const waiting = calls.map(async (leases, at) => {

@@ -1,7 +1,7 @@
 import type { HolderHint, Lease } from "../../lease/types.js";
 import { check, describe, rejection, type Stage } from "./stage.js";
 
-/** The fields of `holder()`: the name is the argument, and known. */
+/** The fields of `holder()` except the name, which is the argument. */
 const fieldsOfHint: Record<keyof HolderHint, true> = {
   state: true,
   holder: true,

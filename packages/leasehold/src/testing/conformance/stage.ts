@@ -3,21 +3,21 @@ import type { Lease, Leases, TryAcquireOptions } from "../../lease/types.js";
 
 /** The ground under test. */
 export interface ConformanceGround {
-  /** Opens a participant of its own, as another process would. */
+  /** Opens a separate participant, as another process would. */
   open(name: string): Promise<Leases>;
   /**
-   * The TTL for the suite's leases, in milliseconds. In real time 1 to 2 s; shorter ones make a slow machine
-   * fail.
+   * The TTL for the suite's leases, in milliseconds. In real time 1 to 2 s: on a slow machine shorter ones
+   * make cases fail.
    */
   readonly ttlMs: number;
-  /** Lets time pass: advances virtual time, or sleeps. May be called concurrently. */
+  /** Advances virtual time, or sleeps. May be called concurrently. */
   pass(ms: number): Promise<void>;
   /**
    * Stops the process of one participant for this long, if the ground supports it; time passes for the
    * others.
    */
   freeze?(leases: Leases, ms: number): Promise<void>;
-  /** Closes all participants that it opened. */
+  /** Closes all participants that this ground opened. */
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface ConformanceCase {
 /** The longest step of time while the suite waits, as a fraction of the TTL. */
 const stepsPerTtl = 50;
 
-/** The tools of a case: a ground, names of its own, and waits that also advance virtual time. */
+/** A case's tools: a ground, its own names, and waits that also advance virtual time. */
 export class Stage {
   readonly ttlMs: number;
   readonly ground: ConformanceGround;
@@ -54,7 +54,7 @@ export class Stage {
     return this.ground.pass(ms);
   }
 
-  /** Waits for the promise while time passes; fails when that takes longer than `limitMs`. */
+  /** Waits for the promise while time passes; fails if that takes longer than `limitMs`. */
   async until<T>(promise: Promise<T>, what: string, limitMs = 20 * this.ttlMs): Promise<T> {
     const seen = { isSettled: false };
     const settle = () => {
@@ -71,7 +71,7 @@ export class Stage {
     return promise;
   }
 
-  /** Repeats a query until the answer is good; fails when that takes longer than `limitMs`. */
+  /** Repeats a query until its answer is accepted; fails if that takes longer than `limitMs`. */
   async eventually<T>(
     ask: () => Promise<T>,
     isGood: (answer: T) => boolean,
@@ -86,7 +86,7 @@ export class Stage {
     }
   }
 
-  /** Takes a free resource. */
+  /** Acquires a free resource. */
   async take(
     leases: Leases,
     resource: string,
@@ -96,7 +96,9 @@ export class Stage {
     return this.until(call, `acquire of a free resource (${resource})`);
   }
 
-  /** Takes a resource that must be free now, or at least much sooner than a forgotten lease would free it. */
+  /**
+   * Acquires a resource that must be free now, or at least long before a forgotten lease on it would expire.
+   */
   async takeSoon(leases: Leases, resource: string, what: string): Promise<Lease> {
     const ask = () => leases.tryAcquire(this.name(resource), { ttl: this.ttlMs });
     const lease = await this.eventually(ask, (answer) => answer !== undefined, what, this.ttlMs / 2);
@@ -111,7 +113,10 @@ export class Stage {
     return call;
   }
 
-  /** The longest time until a lease that nobody renews is another's, with room for retries. */
+  /**
+   * The longest time until another participant gets a lease that nobody renews, with some allowance for
+   * retries.
+   */
   takeoverMs(leases: Leases): number {
     return leases.guarantees.takeoverMsMax + 10 * this.ttlMs;
   }
@@ -135,7 +140,7 @@ export function check(condition: boolean, otherwise: string): asserts condition 
   if (!condition) throw new Error(otherwise);
 }
 
-/** The promise's rejection; `undefined` when it resolves. */
+/** The promise's rejection; `undefined` if it resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;

@@ -1,12 +1,12 @@
 import type { Change, Leases } from "../../lease/types.js";
 import { check, codeOf, describe, type Stage, thrown } from "./stage.js";
 
-/** A ground without watches says so; it has nothing more to conform to. */
+/** A ground without watches refuses them with this code; nothing more is required of it. */
 function hasNoWatches(leases: Leases): boolean {
   return codeOf(thrown(() => void leases.watch("").return?.())) === "UNSUPPORTED";
 }
 
-/** Reads changes until the expected one; fails when a token goes back on the way. */
+/** Reads changes up to the expected one; fails if a token decreases on the way. */
 async function seen(
   stage: Stage,
   watch: AsyncIterator<Change, undefined>,
@@ -26,7 +26,7 @@ async function seen(
   }
 }
 
-/** Reads until the expected change; fails when another resource is reported. */
+/** Reads up to the expected change; fails if another resource is reported. */
 async function seenLeading(
   stage: Stage,
   leader: AsyncIterator<Change, undefined>,

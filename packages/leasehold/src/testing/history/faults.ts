@@ -16,7 +16,7 @@ interface Fault {
   /** The process that was halted. */
   readonly pid?: number;
   readonly from: Nanoseconds;
-  /** `undefined` when it never ended. */
+  /** `undefined` if the fault never ended. */
   readonly to: Nanoseconds | undefined;
 }
 
@@ -24,9 +24,9 @@ interface Fault {
 export interface FaultReport {
   readonly kind: string;
   readonly count: number;
-  /** Tenures that ended, without a release, in or after such a fault, and had a successor. */
+  /** The number of tenures that ended without a release during or after such a fault, and had a successor. */
   readonly interrupted: number;
-  /** The longest time without a holder after one of these, in ms; `undefined` when there were none. */
+  /** The longest time without a holder after one of these, in ms; `undefined` if there were none. */
   readonly longestMs: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export class FaultLog {
   readonly #open = new Map<string, FaultMark>();
   readonly #closed: Fault[] = [];
 
-  /** Returns why the mark is invalid, if it is. */
+  /** Returns the reason if the mark is invalid. */
   add(mark: FaultMark): string | undefined {
     const { kind, target, m, phase } = mark;
     const key = `${kind}\n${target}`;
@@ -59,7 +59,7 @@ export class FaultLog {
 
 /**
  * For each kind of fault, the tenures that it may have interrupted, and how long nobody held their resources
- * then: from the fault's beginning, or from the last look that found the lease held if that was later, to the
+ * after that: from the beginning of the fault (or, if later, the last look that found the lease held) to the
  * successor's certain start.
  */
 export function reportFaults(
@@ -86,8 +86,7 @@ export function reportFaults(
 }
 
 /**
- * For each tenure that was interrupted and had a successor: the time without a holder after each kind of
- * fault, in ms.
+ * For each interrupted tenure with a successor, the time without a holder after each kind of fault, in ms.
  */
 function* interruptionsOf(
   byResource: ReadonlyMap<string, readonly Tenure[]>,
@@ -101,7 +100,7 @@ function* interruptionsOf(
       const lastEnd = endOfAllBefore(successor, tenures, index);
       const longest = new Map<string, number>();
       for (const fault of faults) {
-        // A fault of a holder concerns that holder alone; a fault of any other process may concern every
+        // A fault of a holder concerns only that holder; a fault of any other process may concern every
         // holder.
         if (fault.pid !== undefined && fault.pid !== tenure.pid && holders.has(fault.pid)) continue;
         if (!mayHaveEnded(fault, tenure)) continue;
@@ -113,7 +112,7 @@ function* interruptionsOf(
   }
 }
 
-/** Shared tenures may have outlasted the interrupted one. */
+/** Other shared tenures may have outlasted the interrupted one. */
 function endOfAllBefore(successor: Tenure, tenures: readonly Tenure[], index: number): Nanoseconds {
   let end = certainEnd(tenures[index]!);
   for (let next = index + 1; tenures[next] !== successor; next += 1)

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { changed, check, looks, rulesOf } from "../../../../../test/support/histories.js";
 import type { HistoryEntry } from "./journals/format.js";
 
-/** Correct histories of several holders are never accused; planted faults are always found. */
+/** The judge never accuses correct histories of several holders, and always finds planted faults. */
 
 const part = fc.integer({ min: 0, max: 1_000 }).map((thousandths) => thousandths / 1_000);
 
-/** The begin and the end of a tenure, as fractions of its possible time, and its looks. */
+/** The start and end of a tenure, as fractions of its possible time, and its looks. */
 const stay = fc.record({
   ends: fc.tuple(part, part),
   looks: fc.array(fc.tuple(part, part), { minLength: 1, maxLength: 5 }),
@@ -27,11 +27,11 @@ const spanMs = 1_000;
 
 interface Recorded {
   readonly entries: HistoryEntry[];
-  /** In ms: from the end of the first look to the beginning of the last. */
+  /** From the end of the first look to the beginning of the last, in ms. */
   readonly certain: { readonly from: number; readonly to: number };
 }
 
-/** Looks that happen in the tenure; their stamps may lie beyond it. */
+/** Looks that happen during the tenure; their stamps may be outside of it. */
 function record(one: Stay, token: number, startMs: number, number: number): Recorded {
   const [begin, end] = [...one.ends].sort((left, right) => left - right) as [number, number];
   let before = 0;
@@ -49,7 +49,7 @@ function record(one: Stay, token: number, startMs: number, number: number): Reco
   return { entries, certain: { from: first.at + first.took, to: last.at } };
 }
 
-/** One writer, or several readers, in sequence. Their tokens are in the order of the gate. */
+/** A sequence of phases, each with one writer or several readers. Tokens are in the order of the gate. */
 const phase = fc.oneof(
   stay.map((one) => ({ mode: "exclusive", stays: [one] })),
   fc.array(stay, { minLength: 1, maxLength: 6 }).map((stays) => ({ mode: "shared", stays })),
@@ -65,7 +65,7 @@ function recordPhases(all: readonly { mode: string; stays: Stay[] }[]): OfMode[]
   let number = 0;
   return all.flatMap(({ mode, stays }, index) =>
     stays.map((one): OfMode => {
-      // Within a phase the last to arrive may be the first that is seen.
+      // Within a phase, the last to arrive may be the first to be seen.
       const token = (index + 1) * 100 + (((number += 1) * 37) % 97);
       const { entries, certain } = record(one, token, index * spanMs, number);
       return { entries: changed(entries, { mode }), certain, mode, phase: index };
@@ -148,7 +148,7 @@ describe("readers and writers", () => {
 });
 
 describe("the slots of a counted lease", () => {
-  /** For each slot its tenures, one after the other, each with a limit above the slot's number. */
+  /** For each slot, consecutive tenures, each with a limit above the slot's number. */
   const slots = fc.array(fc.array(fc.tuple(stay, fc.nat({ max: 3 })), { minLength: 1, maxLength: 5 }), {
     minLength: 1,
     maxLength: 5,

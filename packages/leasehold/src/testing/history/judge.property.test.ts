@@ -14,7 +14,7 @@ import {
   rulesOf,
 } from "../../../../../test/support/histories.js";
 
-/** Random histories of a correct lease are never accused; planted faults are always found. */
+/** The judge never accuses random histories of a correct lease, and always finds planted faults. */
 
 const holders = ["a", "b", "c"] as const;
 
@@ -33,10 +33,11 @@ const turn = fc.record({
     },
   ),
   released: fc.boolean(),
-  /** When its process is continued after a stop shorter than the tenure, as a fraction of it. */
+  /** The time, as a fraction of the tenure, at which its process is continued after a shorter stop. */
   continued: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
   /**
-   * Operations: when each reaches the resource, as a fraction of the tenure; above 1 the tenure has ended.
+   * The time at which each operation reaches the resource, as a fraction of the tenure; above 1 the tenure
+   * has ended.
    */
   operations: fc.array(
     fc.integer({ min: 0, max: 40 }).map((tenths) => tenths / 10),
@@ -47,12 +48,12 @@ type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
 
 interface Recorded {
   readonly entries: HistoryEntry[];
-  /** When the resource is asked, in ms. */
+  /** The time at which the resource decides, in ms. */
   readonly asked: { atMs: number; who: string; token: number }[];
   readonly endMs: number;
 }
 
-/** The holder's records: each look happens in the tenure, and its stamps enclose that instant. */
+/** The holder's records. Each look happens during the tenure, and its stamps enclose that instant. */
 function record(
   { who, lastsUs, looks: all, released, continued, operations }: Turn,
   token: number,
@@ -113,7 +114,7 @@ describe("a random history", () => {
       }),
       { numRuns: 1_000, seed: 4 },
     );
-    // It proves something only if there were takeovers.
+    // The test proves something only if there were takeovers.
     expect(seen.takeovers).toBeGreaterThan(500);
     expect(seen.refused).toBeGreaterThan(200);
     expect(seen.inconclusive).toBeGreaterThan(10);
@@ -155,7 +156,7 @@ describe("a random history", () => {
   });
 });
 
-/** The first and the last look of tenures that certainly lasted a microsecond or more. */
+/** The first and last look of tenures that certainly lasted a microsecond or more. */
 function wholeTenures(entries: readonly HistoryEntry[]): { first: Sample; last: Sample }[] {
   const byToken = new Map<bigint, Sample[]>();
   for (const entry of entries.toSorted((one, other) => Number(stampOf(one) - stampOf(other)))) {

@@ -16,10 +16,10 @@ import { type Tenure, TenureIndex, byCertainStart, successors, wasInterrupted } 
 import { type Violation, violationsMax } from "./rules/violation.js";
 
 /**
- * Judges what the journals of many processes prove about leases. A violation is reported only when every
- * choice of the instants between the stamps contradicts the rule: there are no false alarms. Journals may be
- * read one after the other or all at once, in any order and in pieces of any length; memory depends on the
- * number of tenures and faults, not on that of the lines.
+ * Judges what the journals of many processes prove about leases. A violation is reported only if every choice
+ * of instants between the stamps contradicts the rule, so there are no false alarms. Journals may be read one
+ * after the other or all at once, in any order and in pieces of any length; memory depends on the number of
+ * tenures and faults, not on that of the lines.
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ export class HistoryJudge {
   #first: { header: HistoryHeader; source: string } | undefined;
   /** The journal of each writer. */
   readonly #writers = new Map<string, string>();
-  /** Journals that have not ended. */
+  /** Journals that have not been ended. */
   readonly #open = new Set<JournalReader>();
   #refusal: HistoryError | undefined;
 
@@ -59,10 +59,10 @@ export class HistoryJudge {
   }
 
   /**
-   * The verdict on all journals that were read.
+   * The verdict on all journals read so far.
    *
-   * @throws HistoryError when one of them was refused: then nothing is judged.
-   * @throws Error when one of them has not been read to its end.
+   * @throws HistoryError if one of them was refused; nothing is judged then.
+   * @throws Error if one of them has not been read to its end.
    */
   report(): HistoryReport {
     if (this.#refusal !== undefined) throw this.#refusal;
@@ -194,7 +194,7 @@ function judgeResources(
 }
 
 /**
- * Judges whole journals at once: texts by their names in messages.
+ * Judges complete journals at once, given as texts keyed by their names for messages.
  *
  * @throws HistoryError when one of them is invalid; its message begins with the name and the number of the
  * line.

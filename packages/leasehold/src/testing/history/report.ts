@@ -6,27 +6,27 @@ import type { Violation } from "./rules/violation.js";
 export interface HistoryReport {
   /** `void`: nothing was violated, but nothing was tested either. */
   readonly verdict: "clean" | "violated" | "void";
-  /** At most a thousand of them. */
+  /** At most a thousand violations. */
   readonly violations: readonly Violation[];
   readonly voidBecause: readonly string[];
   readonly journals: number;
-  /** In the order of their certain starts. */
+  /** The tenures in the order of their certain starts. */
   readonly tenures: readonly Tenure[];
-  /** Successions of different holders without a release, and after one. */
+  /** The number of times a different holder followed without a release, and after one. */
   readonly takeovers: number;
   readonly handovers: number;
   readonly renewals: number;
   readonly samples: number;
   /**
-   * Pairs of tenures whose outermost stamps overlap, without proof. Near zero unless processes were stopped
-   * in a look.
+   * Pairs of tenures whose outermost stamps overlap, which proves nothing. Near zero unless processes were
+   * stopped during a look.
    */
   readonly inconclusive: number;
-  /** First looks after a pause with a takeover that correctly found the lease lost. */
+  /** The number of first looks after a pause with a takeover that correctly found the lease lost. */
   readonly lossesFoundAfterPause: number;
-  /** Operations on guarded resources, as their requesters report them. */
+  /** Operations on guarded resources, as reported by the requesters. */
   readonly operations: { readonly accepted: number; readonly refused: number; readonly unknown: number };
-  /** The same, as the resources report them. */
+  /** The same, as reported by the resources. */
   readonly decisions: { readonly accepted: number; readonly refused: number };
   readonly boots: number;
   readonly alarms: number;
@@ -35,7 +35,7 @@ export interface HistoryReport {
   readonly faults: readonly FaultReport[];
 }
 
-/** The report's figures in one line, and each violation in one more. */
+/** The report's figures in one line, followed by a line for each violation. */
 export function describeReport(report: HistoryReport): string {
   const { accepted, refused } = report.operations;
   const figures =

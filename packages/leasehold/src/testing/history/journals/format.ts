@@ -1,10 +1,10 @@
 /**
- * The lines of a journal. Every process of a run keeps a journal of its own: one JSON object a line, written
- * with one synchronous write, so that a killed process loses none.
- * `docs/internals/histories.md` describes the format.
+ * The lines of a journal. Every process of a run keeps its own journal: one JSON object per line, each
+ * written with one synchronous write, so that a killed process loses none. `docs/internals/histories.md`
+ * describes the format.
  *
- * Stamps are of one steady clock that all processes share (`process.hrtime.bigint()` on one machine), in
- * nanoseconds. Stamps and tokens are decimal strings in a journal, because a JSON number cannot hold them.
+ * Stamps are nanoseconds on one steady clock that all processes share (`process.hrtime.bigint()` on one
+ * machine). Stamps and tokens are decimal strings in a journal, because JSON numbers are not exact enough.
  */
 
 /** The version of the format that this build reads and writes. */
@@ -13,14 +13,14 @@ export const historyVersion = 1;
 /** Steady time in nanoseconds. */
 export type Nanoseconds = bigint;
 
-/** The first line of every journal: what it belongs to. */
+/** The first line of every journal, which says what it belongs to. */
 export interface HistoryHeader {
   readonly event: "history";
   readonly version: typeof historyVersion;
   /** The run; the same in all of its journals, and unique. */
   readonly run: string;
   /**
-   * The clock of the stamps; two journals with different clocks cannot be compared. See
+   * The clock of the stamps. Journals with different clocks cannot be compared. See
    * `docs/internals/histories.md`.
    */
   readonly clock: string;
@@ -29,11 +29,11 @@ export interface HistoryHeader {
 }
 
 /**
- * How a tenure is held, if not alone. Without it, the lease excludes all others on its resource. It is the
- * same in all lines of a tenure.
+ * How a tenure is held, if not exclusively. Without these fields, the lease excludes all others on its
+ * resource. They are the same in all lines of a tenure.
  */
 export interface TenureForm {
-  /** `shared`: beside other shared tenures. `exclusive`, or absent: alone. */
+  /** `shared`: together with other shared tenures. `exclusive` or absent: alone. */
   readonly mode?: TenureMode | undefined;
   /**
    * The counted lease whose slot `resource` is. The number of concurrent holders in one pool is at most the
@@ -56,19 +56,20 @@ export interface TenureId extends TenureForm {
   readonly token: bigint;
 }
 
-/** One look at a lease: at some instant between `m1` and `m2` the lease answered whether it was held. */
+/** One look at a lease: at an instant between `m1` and `m2`, the lease answered whether it was held. */
 export interface Sample extends TenureId {
   readonly event: "sample";
-  /** Read before the look, and after it. */
+  /** The clock before and after the look. */
   readonly m1: Nanoseconds;
   readonly m2: Nanoseconds;
   readonly ok: boolean;
-  /** The lease's answer for its remaining time, in ms; 0 when it is not held. */
+  /** The remaining time that the lease reported, in ms; 0 if it is not held. */
   readonly remainingMs: number;
 }
 
 /**
- * `release`: written before the release. `lost`: the program was notified of a loss; counted, never a proof.
+ * `release`: written before the release. `lost`: the program was notified of a loss; this is counted, but
+ * never used as a proof.
  */
 export interface Ending extends TenureId {
   readonly event: "release" | "lost";
@@ -76,19 +77,19 @@ export interface Ending extends TenureId {
 }
 
 /**
- * One operation on the guarded resource, written by the requesting process, when the answer has arrived or
- * will not arrive.
+ * One operation on the guarded resource, written by the requesting process once the answer has arrived or can
+ * no longer arrive.
  */
 export interface Operation extends TenureId {
   readonly event: "op";
-  /** Read before the request was sent, and after the answer arrived. */
+  /** The clock before the request was sent, and after the answer arrived. */
   readonly m1: Nanoseconds;
   readonly m2: Nanoseconds;
   readonly result: "accepted" | "refused" | "unknown";
 }
 
 /**
- * A decision of the guarded resource, in the resource's own journal. `m` is read after the decision and
+ * A decision of the guarded resource, in the resource's own journal. `m` is the clock after the decision and
  * before the answer is sent. All decisions of one resource are in one journal.
  */
 export interface Decision {
@@ -96,20 +97,25 @@ export interface Decision {
   readonly m: Nanoseconds;
   readonly resource: string;
   readonly token: bigint;
-  /** The mode of the token's tenure: a `shared` one is compared only with those of exclusive ones. */
+  /**
+   * The mode of the token's tenure. The token of a `shared` one is compared only with those of exclusive
+   * ones.
+   */
   readonly mode?: TenureMode | undefined;
   /** Counts the decisions of this resource, in order; each is greater than the previous one. */
   readonly order: number;
 }
 
-/** An event of a process, written by itself: it started, it can serve, its clock has raised an alarm. */
+/**
+ * An event of a process, written by that process: it started, it can serve, or its clock has raised an alarm.
+ */
 export interface Moment {
   readonly event: "boot" | "ready" | "alarm";
   readonly m: Nanoseconds;
   readonly pid: number;
 }
 
-/** An error that a process met and survived. */
+/** An error that a process survived. */
 export interface Trouble {
   readonly event: "trouble";
   readonly m: Nanoseconds;
@@ -120,8 +126,8 @@ export interface Trouble {
 
 /**
  * A signal to a process, written by the process that sent it: `killed` and `stopped` after it, `continued`
- * before it. A kill is a fault of the kind `killed`, and a stop until it is continued one of the kind
- * `stopped`; they need no fault marks.
+ * before it. A kill is a fault of the kind `killed`; a stop, up to the continuation, is one of the kind
+ * `stopped`. Neither needs fault marks.
  */
 export interface Intervention {
   readonly event: "killed" | "stopped" | "continued";
@@ -153,7 +159,7 @@ export type HistoryEntry =
   | FaultMark;
 
 /**
- * One line of a journal, with its newline: to be written with one synchronous write.
+ * A line of a journal, with its newline, which has to be written with one synchronous write.
  *
  * @example
  * ```ts
@@ -169,7 +175,7 @@ export function historyLine(entry: HistoryHeader | HistoryEntry): string {
   return `${text}\n`;
 }
 
-/** The earliest time at which a line was written. The lines of a journal are in this order. */
+/** The earliest time at which the line can have been written. The lines of a journal are in this order. */
 export function stampOf(entry: HistoryEntry): Nanoseconds {
   return "m2" in entry ? entry.m2 : entry.m;
 }

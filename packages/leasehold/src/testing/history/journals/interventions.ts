@@ -7,7 +7,7 @@ export interface Halt {
   readonly kind: "killed" | "stopped";
   readonly pid: number;
   readonly from: Nanoseconds;
-  /** The instant of a kill; `undefined` for a process that was never continued. */
+  /** Equal to `from` for a kill; `undefined` for a process that was never continued. */
   readonly to: Nanoseconds | undefined;
 }
 
@@ -19,7 +19,7 @@ export class InterventionLog {
     this.#interventions.push(intervention);
   }
 
-  /** When each process was continued. */
+  /** The times at which each process was continued. */
   continuations(): Map<number, Nanoseconds[]> {
     const byPid = new Map<number, Nanoseconds[]>();
     for (const { event, pid, m } of this.#interventions) {

@@ -3,7 +3,8 @@ import { type HistoryEntry, type HistoryHeader, type Nanoseconds, stampOf } from
 import { type Refuse, parseEntry, parseHeader } from "./parse.js";
 
 /**
- * A journal was refused (code `BAD_HISTORY`), so nothing is judged. The message begins with `source:line:`.
+ * The error for a refused journal (code `BAD_HISTORY`); nothing is judged then. The message begins with
+ * `source:line:`.
  */
 export class HistoryError extends LeaseholdError {
   readonly source: string;
@@ -18,7 +19,7 @@ export class HistoryError extends LeaseholdError {
   }
 }
 
-/** Receives the lines of a journal; it throws the error of `refuse` for an invalid one. */
+/** Receives the lines of a journal, and throws the error of `refuse` for an invalid one. */
 export interface JournalSink {
   header(header: HistoryHeader, refuse: Refuse): void;
   entry(entry: HistoryEntry, refuse: Refuse): void;
@@ -27,14 +28,13 @@ export interface JournalSink {
 }
 
 /**
- * Limit of a line, which has a few hundred characters: a file without newlines must not be collected in
- * memory.
+ * The maximum length of a line. Real ones have a few hundred characters, but a file without newlines must not
+ * be accumulated in memory.
  */
 const lineCharsMax = 65_536;
 
 /**
- * One journal, read in pieces. Created by `HistoryJudge.journal`. Call `feed` with each piece, and `end` when
- * there are no more.
+ * One journal, read in pieces. Created by `HistoryJudge.journal`. Call `feed` with each piece and then `end`.
  */
 export class JournalReader {
   readonly #source: string;
@@ -53,7 +53,7 @@ export class JournalReader {
   }
 
   /**
-   * Takes the next piece of the journal's text, of any length.
+   * Reads the next piece of the journal's text, of any length.
    *
    * @throws HistoryError at the first invalid line.
    */
@@ -73,7 +73,7 @@ export class JournalReader {
   /**
    * Ends the journal.
    *
-   * @throws HistoryError when its last line has no newline, or when it is empty.
+   * @throws HistoryError if its last line has no newline, or if it is empty.
    */
   end(): void {
     if (this.#rest !== "") {

@@ -2,7 +2,7 @@ import { isCount, isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
 import type { HistoryEntry, HistoryHeader, TenureId, TenureMode, Nanoseconds } from "./format.js";
 
-/** Creates the error that refuses a line; it knows the line's position. */
+/** Creates the error that refuses a line, with the line's position. */
 export type Refuse = (problem: string) => Error;
 
 /** Throws the error of `refuse` if the line is not a header of this version. */

@@ -7,18 +7,18 @@ export type Look = Pick<Sample, "m1" | "m2" | "remainingMs">;
 
 /** One tenure, as far as the looks show it. */
 export interface Tenure extends TenureId {
-  /** The first and the last look that found it held. */
+  /** The first and last look that found the lease held. */
   readonly first: Look;
   readonly last: Look;
-  /** When its holder started to release it. */
+  /** The time at which the holder started to release it. */
   readonly releasedAt: Nanoseconds | undefined;
-  /** The first look that found it lost, whether it had been released or not. */
+  /** The first look that found it lost, whether or not it had been released. */
   readonly gone: Pick<Look, "m1" | "m2"> | undefined;
   /** The same, if it had not been released by then. */
   readonly lostAt: Nanoseconds | undefined;
-  /** Its program was notified of a loss. */
+  /** Whether the program was notified of a loss. */
   readonly reportedLost: boolean;
-  /** Renewals that the looks prove: the end moved. */
+  /** The number of renewals that the looks prove, because the end moved. */
   readonly renewals: number;
   /** The look that proved the last renewal; the first look if there was none. */
   readonly renewedAt: Nanoseconds;
@@ -31,14 +31,14 @@ export interface Tenure extends TenureId {
   readonly acceptedLast: Nanoseconds | undefined;
 }
 
-/** A tenure was held at one instant up to this at the latest. */
+/** The latest possible time of the first instant at which the tenure was held. */
 export function certainStart(tenure: Tenure): Nanoseconds {
   return tenure.first.m2;
 }
 
 /**
- * A tenure was held at one instant from this on. Between the two it was held without a break, because that is
- * the meaning of one token, even while its process was stopped.
+ * The earliest possible time of the last instant at which the tenure was held. Between the two it was held
+ * without interruption, even while its process was stopped, because that is the meaning of a token.
  */
 export function certainEnd({ last, releasedAt }: Tenure): Nanoseconds {
   return releasedAt !== undefined && releasedAt < last.m1 ? releasedAt : last.m1;
@@ -67,17 +67,17 @@ export function successors(tenures: readonly Tenure[]): (Tenure | undefined)[] {
   return found;
 }
 
-/** It expired, or was lost in another way: its holder did not release it. */
+/** Whether it expired or was lost in another way, without a release by its holder. */
 export function wasInterrupted(tenure: Tenure): boolean {
   return tenure.releasedAt === undefined || tenure.lostAt !== undefined;
 }
 
-/** When the lease would have expired, by the last look at it. */
+/** The time at which the lease would have expired, according to the last look. */
 export function expiryShown({ last }: Tenure): Nanoseconds {
   return last.m2 + toNs(last.remainingMs);
 }
 
-/** The end is computed from two clocks that are corrected in tiny steps. */
+/** The end is computed from two clocks, which are corrected in tiny steps. */
 const endJitterNs = 1_000_000n;
 
 interface Gathered {
@@ -97,10 +97,10 @@ interface Gathered {
 /** Collects tenures from the lines of journals. Its size depends on the number of tenures, not of looks. */
 export class TenureIndex {
   readonly #gathered = new Map<string, Gathered>();
-  /** By resource and token: the guarded resource does not know the requester. */
+  /** Keyed by resource and token, because the guarded resource does not know the requester. */
   readonly #refusals = new Map<string, Nanoseconds>();
 
-  /** Returns why the line is invalid, if it is; so do the next two. */
+  /** Returns the reason if the line is invalid, as do the next two methods. */
   addSample(sample: Sample): string | undefined {
     const entry = this.#of(sample);
     const problem = disagreement(entry.tenureId, sample);
@@ -140,15 +140,15 @@ export class TenureIndex {
     return disagreement(entry.tenureId, operation);
   }
 
-  /** The guarded resource had refused the token by then. */
+  /** Records that the guarded resource had refused the token at this time. */
   addRefusal(resource: string, token: bigint, m: Nanoseconds): void {
     const key = `${token}\n${resource}`;
     this.#refusals.set(key, earlier(this.#refusals.get(key), m));
   }
 
   /**
-   * The tenures of each resource, in the order of their certain starts. A process that was never found
-   * holding has no tenure.
+   * The tenures of each resource, in the order of their certain starts. There is none for a lease that was
+   * never found held.
    */
   byResource(): Map<string, Tenure[]> {
     const resources = new Map<string, Tenure[]>();
@@ -172,7 +172,7 @@ export class TenureIndex {
 
   #of(id: TenureId): Gathered {
     const { pid, incarnation, resource, token } = id;
-    // With the process: otherwise two processes that both claim one owner would be one tenure.
+    // The key includes the process; otherwise two processes that claim the same owner would share a tenure.
     const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
     return getOrInsert(this.#gathered, key, () => ({
       tenureId: { pid, incarnation, resource, token, ...formOf(id) },

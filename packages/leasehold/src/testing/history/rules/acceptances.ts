@@ -3,9 +3,9 @@ import type { Tenure } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * Acceptances by the guarded resource that the writers' journals prove wrong: no operation may be accepted
- * that began after the answer to one with a greater token, unless both were shared. It needs no journal of
- * the resource.
+ * Acceptances by the guarded resource that the writers' journals prove wrong: an operation must not be
+ * accepted if it began after the answer to one with a greater token, unless both were shared. This rule needs
+ * no journal of the resource.
  */
 export function findLateAcceptances(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];

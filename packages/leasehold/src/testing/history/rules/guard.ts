@@ -4,19 +4,19 @@ import type { Violation } from "./violation.js";
 import { violationsMax } from "./violation.js";
 
 interface Guarded {
-  /** All its decisions are in one journal; otherwise their order would be unknown. */
+  /** All decisions of a resource must be in one journal; otherwise their order would be unknown. */
   readonly source: string;
   order: number;
-  /** The greatest accepted token; and the greatest of tenures that are not shared. */
+  /** The greatest accepted token of all tenures, and that of tenures that are not shared. */
   greatest: bigint | undefined;
   greatestAlone: bigint | undefined;
 }
 
 /**
- * Checks decisions of guarded resources against the rule of a fencing token: a token smaller than the
- * greatest accepted one is refused, and nothing else is. A shared tenure's token is compared with those of
- * exclusive ones, as shared ones overlap in any order. Decisions are judged while reading, because there may
- * be very many.
+ * Checks decisions of guarded resources against the rule for fencing tokens: a token is refused if and only
+ * if it is smaller than the greatest accepted one. A shared tenure's token is compared only with those of
+ * exclusive ones, because shared ones overlap in any order. Decisions are judged while they are read, because
+ * there may be very many.
  */
 export class GuardLog {
   readonly #resources = new Map<string, Guarded>();
@@ -24,7 +24,7 @@ export class GuardLog {
   accepted = 0;
   refused = 0;
 
-  /** Returns why the line is invalid, if it is. */
+  /** Returns the reason if the line is invalid. */
   add(decision: Decision, source: string): string | undefined {
     const { event, resource, token, order, mode } = decision;
     const guarded = getOrInsert(this.#resources, resource, () => ({

@@ -4,7 +4,7 @@ import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 export interface Overlaps {
   readonly violations: Violation[];
-  /** Pairs whose outermost stamps overlap, without proof. */
+  /** Pairs whose outermost stamps overlap, which proves nothing. */
   readonly inconclusive: number;
 }
 
@@ -27,8 +27,7 @@ export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
 }
 
 /**
- * For a tenure with a single look this requires that the other was held before and after the whole of that
- * look.
+ * For a tenure with a single look, this requires that the other was held before and after that entire look.
  */
 export function certainlyOverlap(one: Tenure, other: Tenure): boolean {
   return certainStart(one) < certainEnd(other) && certainStart(other) < certainEnd(one);

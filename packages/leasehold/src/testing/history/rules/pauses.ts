@@ -4,13 +4,13 @@ import { type Violation, nameOf } from "./violation.js";
 
 export interface PauseVerdict {
   readonly violations: Violation[];
-  /** First looks after a pause with a takeover that correctly found the lease lost. */
+  /** The number of first looks after a pause with a takeover that correctly found the lease lost. */
   readonly lossesFound: number;
 }
 
 /**
- * A process that was stopped, while another took over, must find its lease lost. Expects the tenures of one
- * resource in the order of their certain starts, and when each process was continued.
+ * A process that was stopped while another took over must find its lease lost. Expects the tenures of one
+ * resource in the order of their certain starts, and the times at which each process was continued.
  */
 export function judgePauses(
   tenures: readonly Tenure[],
@@ -42,7 +42,7 @@ function successorBefore(m: Nanoseconds, tenures: readonly Tenure[], index: numb
     const other = tenures[next]!;
     if (certainStart(other) >= m) return undefined;
     if (!excludes(other, tenure)) continue;
-    // A first look that began earlier may show a tenure that was over before this one.
+    // If its first look began earlier, that tenure may have been over before this one.
     if (other.incarnation !== tenure.incarnation && other.first.m1 >= certainStart(tenure)) return other;
   }
   return undefined;

@@ -5,8 +5,8 @@ import { certainlyOverlap } from "./overlaps.js";
 import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 /**
- * The holders of a counted lease at one time are at most the greatest limit among them: each has a slot of
- * its own, with a number below its own limit. Expects the tenures of all resources.
+ * The number of concurrent holders of a counted lease is at most the greatest limit among them, because each
+ * has its own slot, with a number below its own limit. Expects the tenures of all resources.
  */
 export function findOvercrowding(tenures: Iterable<Tenure>): Violation[] {
   const pools = new Map<string, Tenure[]>();
@@ -17,7 +17,7 @@ export function findOvercrowding(tenures: Iterable<Tenure>): Violation[] {
     let running: Tenure[] = [];
     for (const tenure of members.sort(byCertainStart)) {
       running = running.filter((before) => certainEnd(before) > certainStart(tenure));
-      // All of them have the start of this one in common; of a tenure with a single look, all of that look.
+      // All of them include the start of this one or, for a tenure with a single look, that entire look.
       const atOnce = [...running.filter((before) => certainlyOverlap(before, tenure)), tenure];
       const limit = greatest(atOnce.map((one) => one.limit ?? 1));
       if (atOnce.length > limit) {

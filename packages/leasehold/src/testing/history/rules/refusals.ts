@@ -5,9 +5,9 @@ import { type Tenure, certainEnd, expiryShown } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * The guarded resource refuses a token only when its tenure is over, so the journals must show why it may
- * have been over: it was released, found or reported lost, had expired, or its process was stopped or killed.
- * Only the first refusal needs a reason, which also explains later ones.
+ * The guarded resource refuses a token only when its tenure is over, so the journals must show why that is
+ * possible: it was released, found or reported lost, had expired, or its process was stopped or killed. Only
+ * the first refusal needs a reason, which also explains later ones.
  */
 export function findUnexplainedRefusals(tenures: readonly Tenure[], halts: readonly Halt[]): Violation[] {
   return tenures.flatMap((tenure) => {
@@ -29,7 +29,7 @@ function problemOf(tenure: Tenure, refusedAt: Nanoseconds, halts: readonly Halt[
   return `${apartMs(end, refusedAt)} ms after it was held, without a release, loss, expiry or pause`;
 }
 
-/** A killed process can no longer record what it has lost. */
+/** A killed process can no longer record its losses. */
 function couldHide({ kind, from, to }: Halt, end: Nanoseconds, refusedAt: Nanoseconds): boolean {
   return kind === "killed" || (from <= refusedAt && (to === undefined || to >= end));
 }

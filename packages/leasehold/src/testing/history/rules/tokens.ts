@@ -30,8 +30,8 @@ export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
 }
 
 /**
- * If the two exclude each other, whether the first was before the second. A process that was stopped in its
- * first look has an uncertain start, so their order in the list alone proves nothing.
+ * Whether the first of two tenures that exclude each other came before the second. If a process was stopped
+ * during its first look, its start is uncertain, so the order in the list alone proves nothing.
  */
 function wasBefore(one: Tenure, other: Tenure): boolean {
   return certainStart(one) <= certainEnd(other);
