@@ -1,7 +1,4 @@
-/**
- * Replicated files. Each file has a primary that a lease elects, whichever ground the
- * leases rest on.
- */
+/** Replicated files. Each file has a primary elected by a lease, on any ground for leases. */
 export type { BlockEntry, BlockStore, StoredBlock } from "./ports.js";
 export { MemoryBlockStore, type MemoryStoreOptions } from "./memory-store.js";
 export { startFiles, type StartFilesOptions } from "./node/start.js";

@@ -6,11 +6,11 @@ type Content = StoredBlock | undefined;
 
 interface MemoryFile {
   meta: string;
-  /** It was created, and not synced since. */
+  /** Created since the last sync. */
   isNew: boolean;
   /** The blocks as reads see them. */
   readonly blocks: Map<number, StoredBlock>;
-  /** For each changed block: its content at the last sync, and each one since. */
+  /** For each changed block: its content at the last sync, and each content since. */
   readonly unsynced: Map<number, Content[]>;
   readonly rotten: Set<number>;
 }
@@ -29,7 +29,7 @@ export class MemoryBlockStore implements BlockStore {
   readonly #roomBytes: () => number;
   readonly #files = new Map<string, MemoryFile>();
   #node: string | undefined;
-  /** Counts processes: pending calls of an earlier one find another number, and do nothing. */
+  /** Counts processes: when a pending call of an earlier process finds another number, it does nothing. */
   #life = 0;
   #isClosed = false;
 
@@ -39,8 +39,8 @@ export class MemoryBlockStore implements BlockStore {
   }
 
   /**
-   * The machine crashes: `loses` decides for each unsynced change whether it is lost. Pending calls have no
-   * effect and never settle. The next process may use the store at once.
+   * Simulates a crash of the machine: `loses` decides for each unsynced change whether it is lost. Pending
+   * calls have no effect and never settle. The next process may use the store at once.
    */
   crash(loses: () => boolean): void {
     this.#life += 1;
@@ -64,7 +64,7 @@ export class MemoryBlockStore implements BlockStore {
     this.#node = undefined;
   }
 
-  /** The undamaged blocks; with `durable`, only those that survive a crash. */
+  /** The undamaged blocks; with `durable`, only those that would survive a crash. */
   healthyBlocks(durable = false): { readonly path: string; readonly index: number; readonly tag: string }[] {
     return [...this.#files].flatMap(([path, { blocks, rotten, unsynced }]) =>
       [...blocks]
@@ -73,7 +73,7 @@ export class MemoryBlockStore implements BlockStore {
     );
   }
 
-  /** Corrupts a block; the next read of it detects that. */
+  /** Damages a block. The next read of it detects that. */
   rot(path: string, index: number): void {
     const file = this.#files.get(path);
     if (file?.blocks.has(index) === true) file.rotten.add(index);

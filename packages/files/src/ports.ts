@@ -24,8 +24,8 @@ export interface StoredBlock {
  * The blocks and records of one node. The store knows nothing of replication: records, metadata and tags are
  * opaque texts.
  *
- * **Atomic.** `writeNode`, `writeMeta`, `removeFile`, `writeBlock` and `removeBlock` take effect as a whole
- * or not at all, also when the process or the machine crashes: afterwards the store has the old content or
+ * **Atomic.** `writeNode`, `writeMeta`, `removeFile`, `writeBlock` and `removeBlock` take effect completely
+ * or not at all, even when the process or the machine crashes: afterwards the store has the old content or
  * the new one, each with its tag.
  *
  * **Durable.** `writeNode`, `writeMeta` and `removeFile` are durable when their promise resolves.
@@ -38,36 +38,35 @@ export interface StoredBlock {
  * **Concurrency.** Calls for different files, and for different blocks of one file, may run at the same time.
  * The caller never has two concurrent writes of one block, or of one file's metadata.
  *
- * The caller has checked the paths of files: 1 to 480 bytes of UTF-8, segments divided by `/`, none of them
- * empty or a dot or two, no control characters. A segment may be longer than a file system's names and differ
- * from another by case only; a file and another below it (as if it were its folder) may both exist.
+ * The caller has checked the paths of files: 1 to 480 bytes of UTF-8, segments separated by `/`, no segment
+ * empty, `.` or `..`, no control characters. A segment may be longer than a file system's names, and two may
+ * differ only in case. A file and another one below it (as if the first were a folder) may both exist.
  *
- * Errors are `LeaseholdError`: `STORE_CORRUPT` where documented below, `STORE_FULL` from a write without room
- * (nothing has changed), `CLOSED` after `close`, `DISK_FAILED` for all other failures of the disk: the
- * operation may or may not have taken effect.
+ * Errors are `LeaseholdError`: `STORE_CORRUPT` where documented below, `STORE_FULL` from a write for which
+ * there is no room (nothing has changed), `CLOSED` after `close`, `DISK_FAILED` for all other failures of the
+ * disk: the operation may or may not have taken effect.
  */
 export interface BlockStore {
   /**
-   * The node's own record, which distinguishes a used disk from an empty one. Undefined only on an empty
-   * disk.
-   *
+   * The node's own record; only an empty disk has none.
    * @throws LeaseholdError `STORE_CORRUPT` if it cannot be read.
    */
   readNode(): Promise<string | undefined>;
   /** At most 64 KiB. Durable when it resolves. */
   writeNode(record: string): Promise<void>;
   /**
-   * A file's metadata, undefined for a file that was never written.
-   *
+   * A file's metadata; undefined for a file that was never written.
    * @throws LeaseholdError `STORE_CORRUPT` if it cannot be read.
    */
   readMeta(path: string): Promise<string | undefined>;
   /** At most 4 KiB. Durable when it resolves. Blocks may be written only after the first metadata. */
   writeMeta(path: string, meta: string): Promise<void>;
-  /** Gives a file its first metadata, durable with its next `sync`. Does nothing if it has metadata. */
+  /**
+   * Gives a file its first metadata, which its next `sync` makes durable. Does nothing if it has metadata.
+   */
   create(path: string, meta: string): Promise<void>;
   /**
-   * Paths with metadata (readable or not) and this prefix, in the order of `<` on strings of JavaScript: the
+   * Paths with metadata (readable or not) and this prefix, in the order of JavaScript's `<` on strings: the
    * first `limit` after `after`. Fewer than `limit` means that there are no more.
    */
   listFiles(prefix: string, after: string, limit: number): Promise<string[]>;
@@ -76,9 +75,9 @@ export interface BlockStore {
    */
   listBlocks(path: string): Promise<BlockEntry[]>;
   /**
-   * Undefined if the block does not exist.
-   *
-   * @throws LeaseholdError `STORE_CORRUPT` if it is damaged. It stays, and is listed.
+   * Reads a block; undefined if it doesn't exist.
+   * @throws LeaseholdError `STORE_CORRUPT` if it is damaged. A damaged block isn't removed, and is still
+   *   listed.
    */
   readBlock(path: string, index: number): Promise<StoredBlock | undefined>;
   /**
@@ -92,15 +91,15 @@ export interface BlockStore {
   removeBlock(path: string, index: number): Promise<void>;
   /**
    * Removes a file with its metadata and blocks; does nothing if it does not exist. Durable when it resolves.
-   * The caller has no other operation on the file at the same time, except for reads.
+   * Meanwhile the caller runs no other operation on the file except reads.
    */
   removeFile(path: string): Promise<void>;
-  /** Makes earlier writes and removals of blocks of this file durable. */
+  /** Makes earlier writes and removals of this file's blocks durable. */
   sync(path: string): Promise<void>;
   /**
-   * Whether the store still has its reserve when this many more bytes are written. A node asks before it
-   * writes data of programs, so that metadata and repairs find room on a full disk. It is a hint: a later
-   * write may find the disk full all the same.
+   * Whether the store's reserve stays free after writing this many more bytes. A node asks before it writes
+   * programs' data, so that metadata and repairs find room on a full disk. This is a hint: a later write may
+   * still find the disk full.
    */
   hasRoom(bytes: number): Promise<boolean>;
   /** Waits for pending operations. Idempotent. */

@@ -19,39 +19,41 @@ export interface OpenFileOptions extends FileCallOptions {
 }
 
 export interface ConditionOptions extends FileCallOptions {
-  /** Rejects with `FILE_CHANGED`, and does nothing, unless the file has this {@link FileStat.version}. */
+  /** Rejects with `FILE_CHANGED` and does nothing unless the file has this {@link FileStat.version}. */
   readonly ifVersion?: string | undefined;
 }
 
-/** Strings that a path has beside its content, by their names. */
+/** Strings stored with a path alongside its content, keyed by name. */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** Sets attributes; null removes one. The others of the path stay. */
+/** Attributes to set; null removes one. The path's other attributes stay. */
 export type AttributeChanges = Readonly<Record<string, string | null>>;
 
 export interface TouchOptions extends ConditionOptions {
-  /** The {@link FileStat.modifiedMs}: an integer that a `Date` can have. Not of a folder. */
+  /** The new {@link FileStat.modifiedMs}: an integer that a `Date` can represent. Not for folders. */
   readonly modifiedMs?: number | undefined;
   readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface PutOptions extends ConditionOptions {
-  /** Rejects with `FILE_EXISTS` if the path has a file already. Default false. */
+  /** Rejects with `FILE_EXISTS` if the path already has a file. Default false. */
   readonly ifMissing?: boolean | undefined;
-  /** Makes missing folders above the path. Default true; otherwise `FILE_NOT_FOUND`. */
+  /**
+   * Whether to create missing folders above the path. Default true; if false, rejects with `FILE_NOT_FOUND`.
+   */
   readonly makeFolders?: boolean | undefined;
-  /** The size, if it is known: an upload beyond a quota is then refused before it is sent. */
+  /** The size, if known: an upload that would exceed a quota is then refused before any bytes are sent. */
   readonly size?: number | undefined;
   /**
-   * Called once, before the first byte is taken, with whether the path has a file. If it rejects, `put`
-   * rejects with its error, and nothing has changed.
+   * Called once before the first byte is read, with whether the path has a file. If it rejects, `put` rejects
+   * with the same error and nothing has changed.
    */
   readonly accept?: ((existed: boolean) => Promise<void>) | undefined;
-  /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can have. Default: now. */
+  /** The file's {@link FileStat.modifiedMs}: an integer that a `Date` can represent. Default: now. */
   readonly modifiedMs?: number | undefined;
   /**
-   * Changes of the path's attributes, made with the change of its content. A function is called when all
-   * bytes were read.
+   * Attribute changes made together with the change of content. A function is called after all bytes have
+   * been read.
    */
   readonly attributes?: AttributeChanges | (() => AttributeChanges) | undefined;
 }
@@ -66,25 +68,29 @@ export interface FolderOptions extends Pick<PutOptions, "makeFolders" | "signal"
 
 export interface RemoveOptions extends ConditionOptions {
   /**
-   * A folder with everything in it, or only with `"folders"`: `FILE_EXISTS` if there is a file in it, however
-   * deep, or more than 8,000 folders. Default false: `FILE_EXISTS` if there is anything.
+   * Whether to remove a folder that isn't empty. `true`: with everything in it. `"folders"`: with the folders
+   * in it; `FILE_EXISTS` if it has a file at any depth, or more than 8,000 folders. Default false:
+   * `FILE_EXISTS` if it contains anything.
    */
   readonly recursive?: boolean | "folders" | undefined;
-  /** Also removes folders above it, within this one, that are empty then and have no attributes. */
+  /** Also removes parent folders below this one that become empty and have no attributes. */
   readonly pruneIn?: string | undefined;
 }
 
 export interface MoveOptions extends ConditionOptions {
-  /** What there may be at the target, to be replaced: by default a file, but no folder. */
+  /** What may be replaced at the target. By default a file, but not a folder. */
   readonly over?: "nothing" | "file" | "anything" | undefined;
-  /** Makes missing folders above the target. Default true; otherwise `FILE_NOT_FOUND`. */
+  /**
+   * Whether to create missing folders above the target. Default true; if false, rejects with
+   * `FILE_NOT_FOUND`.
+   */
   readonly makeFolders?: boolean | undefined;
-  /** Changes of the attributes that the target gets from the source. */
+  /** Changes to the attributes that the target gets from the source. */
   readonly attributes?: AttributeChanges | undefined;
 }
 
 export interface CopyOptions extends MoveOptions {
-  /** Of a folder: with everything in it, at most 8,000 names. Default true. */
+  /** For a folder: whether to copy everything in it, at most 8,000 names. Default true. */
   readonly deep?: boolean | undefined;
 }
 
@@ -92,15 +98,15 @@ export interface FileStat {
   readonly path: string;
   /** In bytes. Ranges that were never written read as zeros. */
   readonly size: number;
-  /** The version: new for each change, and never used again. For ETags and conditions. */
+  /** The version: every change sets a new one, and none is ever reused. For ETags and conditions. */
   readonly version: string;
   /**
-   * The time of the last change, ms since 1970 by the system clock of its primary, or what the client set:
-   * for humans, and for programs that compare it with the time of a copy.
+   * The time of the last change, ms since 1970: by the system clock of the file's primary, or as set by the
+   * client. Meant for humans, and for programs that compare it with the time of a copy.
    */
   readonly modifiedMs: number;
   /**
-   * At most 64, of 8 KiB together. They are moved and copied with the file. Those whose names begin with
+   * At most 64, 8 KiB in total. They are moved and copied with the file. Attributes whose names begin with
    * `content.` describe the content: a put or a write in place removes them, unless the put sets them.
    */
   readonly attributes?: Attributes | undefined;
@@ -110,14 +116,13 @@ export interface FileStat {
 export interface FileView extends FileStat {
   readonly kind: "file";
   /**
-   * Reads this version, also after the path has another. Returns fewer bytes only at the end.
-   *
+   * Reads this version, even after the path has got another one. Returns fewer bytes only at the end.
    * @param length 0 to 4 MiB
-   * @throws LeaseholdError `FILE_CHANGED` if this version cannot be read any more: it was written in place,
-   *   or no path has had it for a minute in which nobody read it.
+   * @throws LeaseholdError `FILE_CHANGED` if this version can no longer be read: the file was written in
+   *   place, or for a minute no path has had this version and nobody has read it.
    */
   read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array>;
-  /** Reads of so many bytes, from multiples of it on, cost least. Absent if it does not matter. */
+  /** Reads of this many bytes, at multiples of it, cost least. Absent if the size doesn't matter. */
   readonly pieceBytes?: number | undefined;
 }
 
@@ -130,21 +135,21 @@ export interface FolderStat {
   readonly usage: Usage;
   /** The folder's own quota. */
   readonly quota?: Quota | undefined;
-  /** What the quotas of the folder and of those above it leave. Not in lists. */
+  /** The space left by the quotas of this folder and those above it. Not in lists. */
   readonly left?: Quota | undefined;
 }
 
-/** What is in a folder, however deep. */
+/** What a folder contains, at any depth. */
 export interface Usage {
-  /** Of its files. Copies count in full, and files that are written in place count 0. */
+  /** The size of its files. Every copy counts in full; files that are written in place count as 0. */
   readonly bytes: number;
   /** The number of files and folders. */
   readonly files: number;
-  /** Snapshots of it and of folders in it, whose contents do not count. */
+  /** The number of snapshots of this folder and the folders in it. Their contents don't count. */
   readonly snapshots: number;
 }
 
-/** The greatest {@link Usage} that a change may bring about; null: no limit. */
+/** The greatest {@link Usage} that a change may produce; null: no limit. */
 export interface Quota {
   readonly bytes: number | null;
   readonly files: number | null;
@@ -153,7 +158,7 @@ export interface Quota {
 export type Entry = (FileStat & { readonly kind: "file" }) | FolderStat;
 
 export interface EntryList {
-  /** Sorted by name; a folder's name is compared with a slash at its end. */
+  /** Sorted by name; folders are compared with a slash at the end of their names. */
   readonly entries: readonly Entry[];
   /** Pass it as `after` to get the rest. Absent on the last page. */
   readonly next?: string;
@@ -169,34 +174,33 @@ export interface FileList {
 export interface ListFilesOptions extends FileCallOptions {
   /** Only paths after this one. Default: from the first. */
   readonly after?: string | undefined;
-  /** 1 to 1,000, default 1,000. A page may have fewer, with {@link FileList.next}. */
+  /** 1 to 1,000; default 1,000. A page may have fewer even when {@link FileList.next} is set. */
   readonly limit?: number | undefined;
 }
 
 export interface ChildrenOptions extends ListFilesOptions {
-  /** Only those whose names begin so. */
+  /** Only entries whose names begin with this. */
   readonly prefix?: string | undefined;
 }
 
 /**
- * An open file: a path with methods, to read and write it in place. Any number may be open, on any node; each
- * operation goes to the primary of that moment. Nothing is lost without `close`.
+ * An open file: a path with methods to read and write it in place. A file may be opened any number of times,
+ * on any node; each operation goes to the file's current primary. Nothing is lost without `close`. The first
+ * write to a file that was put, renamed or copied makes a copy, which then has a primary of its own.
  *
- * The first write to a file that was put, renamed or copied copies it: from then on it has a primary of its
- * own.
- *
- * Operations on one file are linearizable, with one restriction: a call that covers several blocks and fails
- * may have been done for some of them, each whole or not at all. Reads return only data that a majority has.
+ * Operations on one file are linearizable, with one restriction: when a call that covers several blocks
+ * fails, some of them may have been changed, each entirely or not at all. Reads return only data that a
+ * majority has.
  *
  * Errors of all methods: `NO_QUORUM` when no majority of nodes answered in time, `FILE_DAMAGED`,
- * `OVERLOADED`, `CLOSED`, `UNAUTHENTICATED`; of changes also `STORE_FULL` (the primary's disk has no room)
- * and `FILE_UNCERTAIN` (no majority had it on disk in time, also because disks are full): the change may or
- * may not have been done, or may still be done until the next successful operation on the file. With any
- * other error a change was not done. `FILE_NOT_FOUND` if the file was removed.
+ * `OVERLOADED`, `CLOSED`, `UNAUTHENTICATED`. Changes can also fail with `STORE_FULL` (the primary's disk is
+ * full) and `FILE_UNCERTAIN` (no majority had the change on disk in time, perhaps because disks are full):
+ * then the change may or may not have happened, or may still happen until the next successful operation on
+ * the file. After any other error the change did not happen. `FILE_NOT_FOUND` if the file was removed.
  */
 export interface ReplicatedFile extends AsyncDisposable {
   readonly path: string;
-  /** 1 byte to 4 MiB; calls that fill whole blocks read nothing before they write. */
+  /** 1 byte to 4 MiB. Writes that fill whole blocks need no read first. */
   readonly blockSize: number;
   stat(options?: FileCallOptions): Promise<FileStat>;
   /**
@@ -207,19 +211,18 @@ export interface ReplicatedFile extends AsyncDisposable {
    */
   read(offset: number, length: number, options?: FileCallOptions): Promise<Uint8Array>;
   /**
-   * The data is on disk at a majority when it resolves. A write beyond the end grows the file and fills the
+   * The data is on disk at a majority when this resolves. A write beyond the end grows the file and fills the
    * gap with zeros.
-   *
    * @param bytes 0 to 4 MiB; must not be changed until the promise settles
    */
   write(offset: number, bytes: Uint8Array, options?: FileCallOptions): Promise<void>;
-  /** Writes at the end; concurrent appends do not overwrite each other. Resolves with the offset. */
+  /** Writes at the end; concurrent appends don't overwrite each other. Resolves with the offset. */
   append(bytes: Uint8Array, options?: FileCallOptions): Promise<number>;
   /** Truncates the file, or extends it with zeros. */
   truncate(size: number, options?: FileCallOptions): Promise<void>;
   /**
-   * Resolves with the number of nodes that have all of the file, when all nodes that can be reached have it;
-   * a write does not wait for the slowest.
+   * Waits until every reachable node has the whole file, and resolves with the number of nodes that have it.
+   * (A write doesn't wait for the slowest node.)
    */
   sync(options?: FileCallOptions): Promise<number>;
   close(): Promise<void>;
@@ -230,57 +233,59 @@ export interface ChangesOptions extends FileCallOptions {
   readonly after?: string | undefined;
 }
 
-/** A change of a name. What is said of a folder is said of everything in it. */
+/** A change of a name. A change reported for a folder covers everything in it. */
 export interface FileChange {
   /**
    * - `created`, `replaced`, `removed`
-   * - `renamed`: from `from`; whatever was at `path` is gone
-   * - `touched`: only its time of modification or its attributes have changed
+   * - `renamed`: moved here from `from`, replacing anything that was at `path`
+   * - `touched`: only the modification time or the attributes changed
    */
   readonly what: "created" | "replaced" | "renamed" | "removed" | "touched";
   readonly kind: "file" | "folder";
   readonly path: string;
   readonly from?: string | undefined;
-  /** Of a file that is not written in place: its {@link FileStat.version} after the change. */
+  /** The file's {@link FileStat.version} after the change. Absent for files that are written in place. */
   readonly version?: string | undefined;
-  /** In bytes, with `version`. */
+  /** In bytes. Present when `version` is. */
   readonly size?: number | undefined;
-  /** The place of this change in the order of all. */
+  /** The position of this change in the order of all changes. */
   readonly cursor: string;
 }
 
 export interface ChangeBatch {
-  /** In order. None: only the cursor has moved, because of changes elsewhere. */
+  /** In order. May be empty: then only the cursor has moved, because of changes elsewhere. */
   readonly changes: readonly FileChange[];
-  /** To go on after this batch, at any node of the cluster. */
+  /** Resumes after this batch, at any node of the cluster. */
   readonly cursor: string;
 }
 
 /** The nodes of a cluster. */
 export interface NodesReport {
-  /** Rises with each change of the list. */
+  /** Increases with each change of the list. */
   readonly version: number;
-  /** On how many nodes a put file is, in folders that say nothing else. */
+  /** The number of nodes that store a put file, for folders that don't set their own. */
   readonly copies: number;
   readonly nodes: readonly {
     readonly id: string;
     readonly address: string;
-    /** What may fail with it. Empty: nothing else does. */
+    /** The failure domain: nodes with the same zone may fail together. Empty: this node fails alone. */
     readonly zone: string;
-    /** `new`: the node has not come yet; `draining`: its contents are placed on others. */
+    /** `new`: the node has not joined yet; `draining`: its contents are being moved to other nodes. */
     readonly state: "new" | "serving" | "draining";
-    /** Whether it keeps the names, and files that are written in place. Such a node cannot be removed. */
+    /**
+     * Whether the node keeps the names and the files that are written in place. Such a node can't be removed.
+     */
     readonly keepsNames: boolean;
-    /** Contents that are to be on it. */
+    /** Contents placed on it. */
     readonly contents: number;
   }[];
 }
 
 /**
- * - `add`: a node may come, with `joins`; or changes the address or zone of one that is there
- * - `drain`, `serve`: its contents are placed on other nodes, and it gets no new ones; or it gets some again
- * - `remove`: a node without contents leaves
- * - `copies`: on how many nodes put files are, or those of a folder that say nothing else
+ * - `add`: allows a node to join (with `joins`), or changes the address or zone of a listed node
+ * - `drain`: moves the node's contents to other nodes and gives it no new ones; `serve` undoes that
+ * - `remove`: removes a node that has no contents
+ * - `copies`: the number of nodes that store a put file; in one folder, or in all that don't set their own
  */
 export type NodesChange =
   | {
@@ -295,7 +300,10 @@ export interface NodesOptions extends FileCallOptions {
   readonly ifList?: number | undefined;
 }
 
-/** Replicated files, from one of their nodes. Any node accepts any call and forwards it to the primary. */
+/**
+ * Replicated files, as one of their nodes serves them. Any node accepts any call and forwards it to the
+ * primary.
+ */
 export interface Files extends AsyncDisposable {
   /**
    * @param path 1 to 480 bytes of UTF-8, segments divided by `/`, none of them empty, `.` or `..`, no control
@@ -304,15 +312,14 @@ export interface Files extends AsyncDisposable {
    *   names.
    */
   open(path: string, options?: OpenFileOptions): Promise<ReplicatedFile>;
-  /** As {@link ReplicatedFile.stat}, without opening. */
+  /** Like {@link ReplicatedFile.stat}, without opening the file. */
   stat(path: string, options?: FileCallOptions): Promise<FileStat>;
-  /** What a path names: a file, whose version of this moment can be read, a folder, or nothing. */
+  /** What a path names: a file, whose current version can be read; a folder; or nothing. */
   entry(path: string, options?: FileCallOptions): Promise<FileView | FolderStat | undefined>;
   /**
-   * Creates or replaces a file by one change of its name, when all bytes are on disk at a majority: readers
-   * see what was there before or all of this. If the bytes end with an error, nothing has changed. Of two
-   * calls at once the later change stays, or one is refused if conditions say so.
-   *
+   * Creates or replaces a file by a single change of its name, once all bytes are on disk at a majority:
+   * readers see either the old content or all of the new one. If reading the bytes fails, nothing has
+   * changed. Of two concurrent calls the later change wins, or one is refused if conditions say so.
    * @param bytes must not be changed until the promise settles
    * @throws LeaseholdError `FILE_EXISTS`, `FILE_CHANGED`, `FILE_NOT_FOUND`, `INVALID_PATH`, `INVALID_RANGE`
    *   for too many attributes, and what {@link ReplicatedFile} names. After `FILE_UNCERTAIN` the file has the
@@ -320,13 +327,13 @@ export interface Files extends AsyncDisposable {
    */
   put(path: string, bytes: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<FileStat>;
   /**
-   * Creates or replaces a file by the contents of files in a folder, in this order, and removes the folder,
-   * all by one change and without copying.
-   *
-   * @param id 1 to 64 letters and digits that are never used again: a repeated call finds its own file
+   * Creates or replaces a file by joining the contents of files in a folder, in the given order, and removes
+   * the folder; all by a single change and without copying data.
+   * @param id 1 to 64 letters and digits, never reused: a repeated call recognizes the file that it made
+   *   before
    * @param files at most 10,000 names in the folder, and the versions that they must have
    * @throws LeaseholdError `FILE_CHANGED` also if a file has another version, `UNSUPPORTED` if the contents
-   *   consist of more than 10,000, and what {@link Files.put} does.
+   *   have more than 10,000 parts in total, and what {@link Files.put} throws.
    */
   compose(
     path: string,
@@ -336,85 +343,82 @@ export interface Files extends AsyncDisposable {
     options?: ComposeOptions,
   ): Promise<FileStat>;
   /**
-   * Makes a folder. At FOLDER/.snapshots/NAME it makes a snapshot: a copy of FOLDER by one change, whose
-   * contents are shared. Nothing in there changes any more: calls are refused with `UNSUPPORTED`, except for
-   * {@link Files.remove} of the whole snapshot, and copies of what is in it. The folder of snapshots is in no
-   * list and no copy of FOLDER, which cannot be removed while it has snapshots.
-   *
-   * @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, `UNSUPPORTED` for more than 100 snapshots, 8,000
-   *   names in one or a path in it that would be too long, and what {@link ReplicatedFile} names.
+   * Creates a folder. At FOLDER/.snapshots/NAME it creates a snapshot instead: a copy of FOLDER made by a
+   * single change, sharing its contents. A snapshot is read-only: calls that would change it are refused with
+   * `UNSUPPORTED`, except for {@link Files.remove} of the whole snapshot. Files in it may be copied
+   * elsewhere. The snapshots' folder appears in no list and no copy of FOLDER. FOLDER can't be removed while
+   * it has snapshots.
+   * @throws LeaseholdError `FILE_EXISTS`, `FILE_NOT_FOUND`, `UNSUPPORTED` for more than 100 snapshots, more
+   *   than 8,000 names in one, or a path in it that would be too long, and what {@link ReplicatedFile} names.
    */
   makeFolder(path: string, options?: FolderOptions): Promise<void>;
   /**
-   * Files whose paths begin with `prefix` (`""`: all; `"reports/"`: those in that folder and below). Each
-   * page shows the names of one moment; sizes and versions of files that are written in place are those of a
-   * moment not before the last change that was acknowledged before the call.
+   * Lists files whose paths begin with `prefix` (`""`: all files; `"reports/"`: those at any depth in that
+   * folder). The names on each page are consistent with each other. For files that are written in place, size
+   * and version are at least as new as the last change acknowledged before the call.
    */
   list(prefix: string, options?: ListFilesOptions): Promise<FileList>;
   /**
-   * The files and folders that are directly in a folder, `""` for the root.
-   *
+   * Lists the files and folders directly in a folder; `""` is the root.
    * @throws LeaseholdError `FILE_NOT_FOUND`, and what {@link ReplicatedFile} names.
    */
   children(folder: string, options?: ChildrenOptions): Promise<EntryList>;
   /**
-   * Follows the changes of a folder and of all in it (`""`: all files), each once, in the order in which they
-   * were made; a change is in it when it is acknowledged. The first batch comes at once, so that a program
-   * that begins can list the folder then. Writes in place are not told, except that the first one of a file
-   * `replaced` it. Nothing is read ahead: a program that takes its time falls behind.
+   * Follows the changes in a folder at any depth (`""`: all files): each acknowledged change once, in order.
+   * The first batch arrives at once, so that a program can then list the folder and miss nothing. Writes in
+   * place aren't reported, except for a file's first one, as `replaced`. Nothing is read ahead: a slow
+   * program falls behind.
    *
-   * A renamed folder that leaves the one that is followed is `removed`, and one that comes is `created`. If a
-   * folder above is removed, renamed or replaced, the folder itself is. Of the folders that a change makes or
-   * removes on its way, only the topmost is told.
-   *
-   * @throws LeaseholdError from the iterator: `CURSOR_GONE` if not all changes after the cursor are kept (the
-   *   last 10,000 are, or fewer with long paths, but at least 1,000); `INVALID_PATH`; and what
-   *   {@link ReplicatedFile} names: go on with the last cursor then.
+   * A folder that is renamed out of the followed folder is `removed`; one that is renamed into it is
+   * `created`. If a parent of the followed folder is removed, renamed or replaced, that is reported for the
+   * followed folder itself. When a change also creates or removes parent folders, only the topmost is
+   * reported.
+   * @throws LeaseholdError from the iterator: `CURSOR_GONE` if some changes after the cursor are no longer
+   *   kept (the last 10,000 are, or with long paths fewer, but at least 1,000); `INVALID_PATH`; and what
+   *   {@link ReplicatedFile} names: then resume with the last cursor.
    */
   changes(folder: string, options?: ChangesOptions): AsyncIterable<ChangeBatch>;
   /**
-   * Removes a file or folder, whatever is in it, by one change.
-   *
+   * Removes a file, or a folder with everything in it, by a single change.
    * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` if a folder is not empty, and what
    *   {@link ReplicatedFile} names.
    */
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /**
-   * Sets {@link FileStat.modifiedMs} of a file, or attributes of a file or folder, by one change; a version
-   * stays.
-   *
+   * Sets {@link FileStat.modifiedMs} of a file, or attributes of a file or folder, by a single change. The
+   * version stays the same.
    * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_CHANGED`, `FILE_EXISTS` for the time of a folder,
    *   `INVALID_RANGE`, `UNSUPPORTED` for the time of a file that is written in place, and what {@link
    *   ReplicatedFile} names.
    */
   touch(path: string, options: TouchOptions): Promise<void>;
   /**
-   * Renames a file or folder, whatever is in it, by one change. Resolves with whether it replaced another.
+   * Renames a file, or a folder with everything in it, by a single change. Resolves with whether the target
+   * was replaced.
    */
   rename(from: string, to: string, options?: MoveOptions): Promise<boolean>;
   /**
-   * Copies by one change of names: the contents are shared until one of them is written. As {@link rename}.
+   * Copies by a single change of names. The contents are shared until one of them is written. Otherwise like
+   * {@link rename}.
    */
   copy(from: string, to: string, options?: CopyOptions): Promise<boolean>;
   /** The list of nodes. */
   nodes(options?: FileCallOptions): Promise<NodesReport>;
   /**
-   * Changes the list of nodes, which is a part of the names.
-   *
+   * Changes the list of nodes.
    * @throws LeaseholdError `INVALID_CONFIG` if the list does not allow it, `FILE_CHANGED`, and what {@link
    *   ReplicatedFile} names.
    */
   changeNodes(change: NodesChange, options?: NodesOptions): Promise<NodesReport>;
   /**
-   * Sets the quota of a folder, or with null removes it. Changes that would bring more into the folder are
-   * refused with `QUOTA_EXCEEDED`; what is there stays. The quota moves with the folder, and is not copied.
-   *
+   * Sets the quota of a folder; null removes it. Changes that would exceed it are refused with
+   * `QUOTA_EXCEEDED`; files already there stay. The quota moves with the folder and is not copied.
    * @param quota integers of 0 or more
    * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS` for a file, `INVALID_PATH` for the root,
    *   `INVALID_RANGE`, and what {@link ReplicatedFile} names.
    */
   setQuota(folder: string, quota: Quota | null, options?: FileCallOptions): Promise<void>;
-  /** The state of this node, without asking others. */
+  /** The state of this node. Asks no other nodes. */
   status(): FilesStatus;
   /** Releases its files' leases and stops serving. Idempotent. */
   close(): Promise<void>;
@@ -423,16 +427,16 @@ export interface Files extends AsyncDisposable {
 export interface FilesStatus {
   readonly node: string;
   /**
-   * `serving`; `waiting`: the node has an empty disk and cannot join yet (a new cluster begins when all nodes
-   * are present, a replaced disk needs a majority of the others, and an added node the names);
-   * `rebuilding`: it serves, and copies files that its disk has lost or that are to be there.
+   * `serving`. `waiting`: the node has an empty disk and can't join yet (a new cluster needs all nodes, a
+   * replaced disk a majority of the others, and an added node the names). `rebuilding`: it serves while it
+   * copies files that its disk has lost or that have been placed on it.
    */
   readonly state: "waiting" | "rebuilding" | "serving" | "closed";
-  /** Files that are left to copy and their total, while `rebuilding`. */
+  /** The number of files left to copy, and the total, while `rebuilding`. */
   readonly rebuilding?: { readonly left: number; readonly total: number };
   /**
-   * Each other node: whether it answered last, and how many of the files whose primary is here are incomplete
-   * there.
+   * The other nodes: whether each answered last time, and how many files that have their primary here are
+   * incomplete there.
    */
   readonly peers: readonly {
     readonly node: string;
@@ -441,15 +445,15 @@ export interface FilesStatus {
     readonly behind: number;
   }[];
   /**
-   * Files whose primary is here, with their epochs: the first 1,000. `names` is the primary of all names, and
-   * `live/…` that of a file that is written in place.
+   * Files whose primary is here, with their epochs: the first 1,000. `names` is the primary of all names;
+   * `live/…` is that of a file that is written in place.
    */
   readonly primaries: readonly { readonly path: string; readonly epoch: string }[];
-  /** The number of all of them. */
+  /** The number of files whose primary is here. */
   readonly primariesTotal: number;
   /**
-   * Whether this node and those that answered it last are a majority of those that keep the names: without
-   * one nothing can be written.
+   * Whether this node and those that last answered it form a majority of the nodes that keep the names.
+   * Without a majority nothing can be written.
    */
   readonly majority: boolean;
   /** Calls of {@link Files.put} in progress at this node. */
@@ -459,34 +463,37 @@ export interface FilesStatus {
     readonly writes: number;
     /** Calls that were forwarded to the primary at another node. */
     readonly forwarded: number;
-    /** Tenures that began with a reset. */
+    /** Tenures begun with a reset. */
     readonly resets: number;
-    /** Blocks that the scrub read, found damaged, and repaired from another node. */
+    /** Blocks read by the scrub, found damaged by it, and repaired from another node. */
     readonly scrubbed: number;
     readonly damaged: number;
     readonly repaired: number;
-    /** Contents that no path had any more, removed from this node's disk. */
+    /** Contents that no path had any more, deleted from this node's disk. */
     readonly collected: number;
-    /** Contents that this node has taken over from others, because nodes came or went. */
+    /** Contents copied to this node because nodes were added or removed. */
     readonly placed: number;
   };
 }
 
-/** A request of a client that has ended. */
+/** A finished client request. */
 export interface ServedRequest {
   /** `webdav` or `s3`. */
   readonly api: string;
   /** As the client sent it. */
   readonly method: string;
-  /** `ok`; `cut` before the answer's end; else the code of an error in lower case, or the status. */
+  /**
+   * `ok`; `cut` if the connection ended before the answer did; otherwise the lower-case code of an error, or
+   * the status.
+   */
   readonly outcome: string;
   readonly tookMs: number;
-  /** Bytes over the socket. */
+  /** Bytes on the socket. */
   readonly received: number;
   readonly sent: number;
 }
 
-/** Hears of the requests of clients. */
+/** Receives the clients' requests. */
 export interface RequestObserver {
   begun(api: string): void;
   ended(request: ServedRequest): void;

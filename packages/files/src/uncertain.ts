@@ -1,11 +1,11 @@
 import { LeaseholdError } from "leasehold/common";
 
-/** A change of a file with an unknown outcome: `FILE_UNCERTAIN`. */
+/** The outcome of a change to a file is unknown: `FILE_UNCERTAIN`. */
 export class FileUncertainError extends LeaseholdError {
   /**
-   * True: the file's primary has given up, so the next successful operation finds the change done, or it
-   * never will be. False: the primary did not answer in time, or the caller stopped waiting, and the change
-   * may still be done later.
+   * True: the file's primary has given up, so the next successful operation shows whether the change
+   * happened, and it won't happen after that. False: the primary did not answer in time, or the caller
+   * stopped waiting; the change may still happen later.
    */
   readonly isSettledByNext: boolean;
 

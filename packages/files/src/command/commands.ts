@@ -20,7 +20,7 @@ import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
 interface Entry {
   readonly path: string;
   readonly kind: "file" | "folder";
-  /** Of a folder: of all files in it, however deep. */
+  /** For a folder: of all files in it, at any depth. */
   readonly bytes?: number;
   /** The number of files and folders in a folder, and its quota. */
   readonly files?: number;
@@ -98,7 +98,7 @@ export interface QuotaOptions extends FilesOptions {
   readonly none?: boolean;
 }
 
-/** `leasehold files quota FOLDER`: sets the quota, or removes it, and shows it with the use. */
+/** `leasehold files quota FOLDER`: sets or removes the quota, and prints it with the use. */
 export async function quota(remote: string, options: QuotaOptions): Promise<number> {
   const { nodes } = filesSettingsOf(options);
   const { bytes, files, none = false } = options;
@@ -131,7 +131,7 @@ export async function listSnapshots(folder: string, options: FilesOptions): Prom
   const path = snapshotOf(folder, "").slice(0, -1);
   if (self?.kind !== "folder") throw new CommandFailure("missing", `there is no folder /${folder}`);
   const [, ...found] = await entriesOf(nodes, path, "1").catch((error: unknown) => {
-    // A folder has none before its first snapshot.
+    // A folder has no snapshots folder before its first snapshot.
     if (error instanceof CommandFailure && error.code === "MISSING") return [];
     throw error;
   });
@@ -285,7 +285,7 @@ function nameIn(path: string, folder: string): string {
   return path === folder || folder === "" ? path : path.slice(folder.length + 1);
 }
 
-/** As `2026-11-22 21:15:07`, in local time. */
+/** Formatted as `2026-11-22 21:15:07`, in local time. */
 function localTime(iso: string): string {
   const date = new Date(iso);
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);

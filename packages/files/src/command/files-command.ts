@@ -8,7 +8,7 @@ import {
 } from "leasehold/cli";
 import type { NodesChange } from "../types.js";
 
-/** `leasehold files …`: its commands share how nodes are found. */
+/** `leasehold files …`: its commands share the options for finding nodes. */
 export function addCommand(program: Command, finish: Finish): void {
   const files = program
     .command("files")

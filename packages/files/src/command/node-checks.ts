@@ -1,27 +1,32 @@
 import type { DiskWait } from "../disk/disk-watch.js";
 import type { FilesStatus } from "../types.js";
 
-/** One question about a node, and its answer, for `/readyz`. */
+/** One check of a node and its result, for `/readyz`. */
 export interface NodeCheck {
   readonly name: string;
   readonly isPassed: boolean;
   readonly detail: string;
 }
 
-/** Failures of the disk that a node goes on with, as its store saw the last one. */
+/** Disk failures that the node survives, as its store last saw them. */
 export interface DiskFault {
   /** On the steady clock, ms. */
   readonly atMs: number;
   readonly error: string;
 }
 
-/** How long a disk counts as failed after a failure, ms: reads and the scrub touch it more often. */
+/**
+ * How long a disk counts as failed after a failure, ms. Reads and the scrub access it more often than this.
+ */
 export const faultyMs = 60_000;
 
-/** How long an operation may be under way before the disk counts as one that hangs, ms. */
+/** How long a disk operation may run before the disk counts as hanging, ms. */
 export const hangingMs = 10_000;
 
-/** Conditions of a node's service. It is alive all the while: a restart repairs no disk and no majority. */
+/**
+ * The conditions for serving. A node that fails them still counts as alive: a restart would repair neither a
+ * disk nor a lost majority.
+ */
 export function nodeChecks(
   { state, majority, peers, rebuilding }: FilesStatus,
   fault: DiskFault | undefined,

@@ -12,28 +12,28 @@ import { type ExitName, CommandFailure, usageError } from "leasehold/cli";
 export const localFilesPort = 7480;
 export const localNodes: readonly string[] = [0, 1, 2].map((n) => `http://127.0.0.1:${localFilesPort + n}`);
 
-/** The pause between two rounds of requests to all nodes, ms: a lost primary is replaced meanwhile. */
+/** The pause between two rounds of requests to all nodes, ms, in which a lost primary can be replaced. */
 const pauseMs = 250;
-/** Timeout of a silent node, ms. */
+/** Timeout for a node that sends nothing, ms. */
 const silentMsMax = 6_000;
-/** The part of an error's body that is read, bytes. */
+/** How much of an error's body is read, bytes. */
 const errorBytesMax = 4_096;
 
 export interface Ask {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Opened for each attempt; a body that cannot be opened again is sent once. */
+  /** Called for each attempt. A body that cannot be opened again is sent only once. */
   readonly body?: { readonly bytes?: number; readonly open: () => Readable; readonly isRepeatable: boolean };
 }
 
 /** CAs trusted for nodes reached by https. Default: the system's store. */
 export type Trust = Pick<ConnectionOptions, "ca" | "checkServerIdentity">;
 
-/** Statuses that another server, or the same a moment later, may not repeat. */
+/** Statuses that may not recur at another server, or at the same one a moment later. */
 const temporary = new Set([502, 503, 504]);
 
-/** Exit codes of statuses; all others are faults. */
+/** Exit codes by status. All other statuses are faults. */
 const exitByStatus: Readonly<Record<number, ExitName>> = {
   400: "usage",
   401: "refused",
@@ -48,7 +48,7 @@ const exitByStatus: Readonly<Record<number, ExitName>> = {
   507: "unavailable",
 };
 
-/** The nodes' servers: requests go to the first that answers, and to another when it fails. */
+/** The nodes' servers. Requests go to the first that answers, and to another one when it fails. */
 export class Nodes {
   readonly urls: readonly URL[];
   readonly #timeoutMs: number;
@@ -63,7 +63,10 @@ export class Nodes {
     this.#authorization = user && `Basic ${Buffer.from(user, "utf8").toString("base64")}`;
   }
 
-  /** Repeats the request until a node answers or `--timeout` is over. @throws CommandFailure for a refusal */
+  /**
+   * Repeats the request until a node answers or `--timeout` has passed.
+   * @throws CommandFailure for a refusal
+   */
   async ask(ask: Ask): Promise<IncomingMessage> {
     let failingSinceMs = performance.now();
     let distrust: Unreachable | undefined;
@@ -75,7 +78,7 @@ export class Nodes {
         if ((failure.statusCode ?? 500) < 300) return failure;
         throw await refusalOf(failure, ask);
       }
-      // A transfer that made progress resets the timeout.
+      // A transfer that has made progress resets the timeout.
       if (performance.now() - triedMs > 2 * silentMsMax) failingSinceMs = performance.now();
       const isOver = performance.now() - failingSinceMs > this.#timeoutMs;
       if (isOver || ask.body?.isRepeatable === false)
@@ -93,7 +96,7 @@ export class Nodes {
     }
   }
 
-  /** Sends the request to this node alone, once. */
+  /** Sends the request once, to this node only. */
   async askOne(url: URL, ask: Ask): Promise<IncomingMessage> {
     const answer = await this.#try(url, ask);
     if ((answer.statusCode ?? 500) < 300) return answer;
@@ -121,7 +124,7 @@ export class Nodes {
             ...(body?.bytes !== undefined && { "content-length": String(body.bytes) }),
             ...(this.#authorization !== undefined && { authorization: this.#authorization }),
           },
-          // A request may take hours while bytes flow or the node reports progress.
+          // A request may take hours as long as bytes flow or the node reports progress.
           timeout: Math.min(silentMsMax, this.#timeoutMs),
         },
         resolve,
@@ -129,7 +132,7 @@ export class Nodes {
       request.on("timeout", () => request.destroy(new Error("no answer in time")));
       request.on("error", reject);
       if (body === undefined) request.end();
-      // An answer before the end of the body is a refusal, and says more than the broken pipe.
+      // An answer before the end of the body is a refusal, and more informative than the broken pipe.
       else pipeline(body.open(), request).catch(() => undefined);
     });
   }
@@ -172,7 +175,7 @@ async function refusalOf(answer: IncomingMessage, { method, path }: Ask): Promis
   }
   const code = String(answer.headers[codeHeader] ?? "");
   const isKnown = Object.hasOwn(errorCodes, code);
-  // XML names the rule, as the code does.
+  // A body in XML says no more than the code does.
   if (isKnown && text.trim().startsWith("<")) return new LeaseholdError(code as ErrorCode);
   const said = text.trim().startsWith("<") ? `${status} ${answer.statusMessage}` : text.trim();
   const message = said.replace(`${code}: `, "") || `${method} /${path} was refused with ${status}`;

@@ -1,16 +1,16 @@
 import { isatty } from "node:tty";
 import { printError, printProgress, shortTime } from "leasehold/cli";
 
-/** A terminal is updated ten times a second, other outputs every ten seconds. */
+/** A terminal is updated ten times a second, other output every ten seconds. */
 const frameMs = 100;
 const lineMs = 10_000;
-/** The window over which the speed is measured, ms. */
+/** The window over which speed is measured, ms. */
 const windowMs = 3_000;
 const barCells = 24;
 
 const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
 
-/** A number of bytes for humans: `850 B`, `1.2 GB`. */
+/** Formats a number of bytes for humans: `850 B`, `1.2 GB`. */
 export function shortBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -21,9 +21,7 @@ export function shortBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]!}`;
 }
 
-/**
- * Progress of a transfer: a bar on a terminal, otherwise a line now and then; nothing for short transfers.
- */
+/** Progress of a transfer: a bar on a terminal, otherwise an occasional line. Short transfers show none. */
 export class Progress {
   readonly #name: string;
   readonly #bytes: number | undefined;
@@ -42,7 +40,7 @@ export class Progress {
     return this.#done;
   }
 
-  /** Sets the position; a transfer that begins again goes back. */
+  /** Sets the position. A restarted transfer goes back. */
   at(done: number): void {
     this.#done = done;
     const nowMs = performance.now();

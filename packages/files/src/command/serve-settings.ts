@@ -27,7 +27,7 @@ export interface ServeSettings {
   readonly nodes: Readonly<Record<string, string>>;
   readonly members: Readonly<Record<string, string>>;
   readonly memberOptions: MemberOptions;
-  /** `NAME:PASSWORD` that clients must have. */
+  /** `NAME:PASSWORD` required of clients. */
   readonly credentials: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function serveSettingsOf(options: ServeOptions): ServeSettings {
       "CONFIG_CONFLICT",
       "--user (LEASEHOLD_FILES_USER, --user-file) and --users exclude each other",
     );
-  // A signature is checked with the password, of which that file has only a hash.
+  // Checking a signature takes the password itself, and that file has only its hash.
   if (options.s3 !== undefined && users !== undefined)
     throw configFailure(
       "CONFIG_CONFLICT",
@@ -63,20 +63,20 @@ export function serveSettingsOf(options: ServeOptions): ServeSettings {
   return { id, dir, nodes, members, memberOptions, credentials };
 }
 
-/** Whether `leasehold files serve` could start with these options. */
+/** Whether `leasehold files serve` can start with these options. */
 export async function checkServe(options: ServeOptions): Promise<void> {
   const { id, members, memberOptions } = serveSettingsOf(options);
   if (Object.hasOwn(members, id)) await checkMember(memberOptions);
 }
 
-/** `a=host:port`, once for each. */
+/** `a=host:port`, given once per node. */
 function listOf(given: readonly string[] | undefined, option: string): Record<string, string> {
   if (given === undefined)
     throw configFailure("CONFIG_MISSING", `${option} is missing: give it once for each node`);
   return addressesOf(given, option);
 }
 
-/** The certificate for clients of WebDAV: one for them, or the one that the node has for members. */
+/** The certificate for WebDAV clients: their own, or else the one that the node shows to members. */
 export function certificateOf({ httpCert, httpKey, tlsCert, tlsKey }: ServeOptions) {
   if ((httpCert === undefined) !== (httpKey === undefined))
     throw configFailure("CONFIG_CONFLICT", "--http-cert and --http-key are needed together");

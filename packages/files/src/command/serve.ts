@@ -33,16 +33,16 @@ export interface ServeNews {
   readonly type: "serving";
   readonly id: string;
   readonly url: string;
-  /** The address of the S3 API, if it is served. */
+  /** The address of the S3 API, if it is enabled. */
   readonly s3?: string;
 }
 
 /** Time limit of each part of a clean shutdown, ms. */
 const closeMsMax = 5_000;
-/** Time from a signal until the process exits, whatever is still open. */
+/** The time from a signal until the process exits, whatever is still open. */
 const stopMsMax = 10_000;
 
-/** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
+/** `leasehold files serve`: runs one node, which is a member of its leases' cluster, until a signal. */
 export async function serve(options: ServeOptions): Promise<number> {
   let { rebalanceRate } = options;
   let node: ServedNode | undefined;
@@ -59,7 +59,7 @@ export async function serve(options: ServeOptions): Promise<number> {
 
 async function serveNode(node: ServedNode): Promise<number> {
   const { settings } = node;
-  // A node that was added need not be a member of the cluster of the leases.
+  // An added node need not be a member of the leases' cluster.
   if (!Object.hasOwn(settings.members, settings.id)) return serveBesideMembers(node);
   const member = await startMember({ ...settings.memberOptions, logger: node.logger });
   try {
@@ -75,7 +75,7 @@ interface ServedNode {
   readonly stopped: Promise<void>;
   readonly rate: () => number;
   readonly logger: Logger;
-  /** Once it serves. */
+  /** Set once the node serves. */
   systemd?: ServiceManager;
 }
 
@@ -96,7 +96,7 @@ async function serveBesideMembers(node: ServedNode): Promise<number> {
   }
 }
 
-/** The checks of `/readyz`, which change when the node has started. */
+/** The checks of `/readyz`. They change once the node has started. */
 interface NodeHealth {
   checks: () => readonly NodeCheck[];
 }
@@ -179,7 +179,7 @@ async function serveFiles(
     events.log("node-stopping", `${id} was told to stop`, { node: id });
     node.systemd.stopping();
   } finally {
-    // The HTTP server stops first, so that requests in flight can end.
+    // The HTTP server stops first, so that requests in flight can finish.
     for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
   }
   return exitCode("ok");

@@ -6,7 +6,7 @@ import { proofOfCertificate, unprovenClaim, identityProblem } from "leasehold/ru
 import { configFailure, usageError, type OutputFormat, type SharedOptions } from "leasehold/cli";
 import { Nodes, type Trust, localNodes } from "./nodes.js";
 
-/** A lost primary's lease may have to expire first; the default leaves room for that. */
+/** The lease of a lost primary may have to expire first. The default leaves time for that. */
 export const filesTimeoutDefault = "30s";
 
 export interface FilesOptions extends SharedOptions {
@@ -31,7 +31,7 @@ export function filesSettingsOf(options: FilesOptions): FilesSettings {
   };
 }
 
-/** `NAME:PASSWORD` of `--user`, or of the first line of `--user-file`. */
+/** `NAME:PASSWORD`, from `--user` or the first line of `--user-file`. */
 export function userOf({ user, userFile }: FilesOptions): string | undefined {
   if (user !== undefined && userFile !== undefined)
     throw configFailure(
@@ -45,7 +45,7 @@ export function userOf({ user, userFile }: FilesOptions): string | undefined {
   return given;
 }
 
-/** With `--tls-ca`, any certificate of a member is trusted as a node's, whatever its host name. */
+/** With `--tls-ca`, any member's certificate is trusted for a node, whatever its host name. */
 function trustOf(urls: readonly string[], { tlsCa, cluster = "leasehold" }: FilesOptions): Trust {
   if (!urls.some((url) => /^https:/i.test(url))) return {};
   if (tlsCa === undefined) return { checkServerIdentity: identityProblem };
@@ -69,7 +69,7 @@ function memberOrHost(cluster: string) {
   };
 }
 
-/** The path of a file as nodes know it, without the slash that users put first. */
+/** A file's path as nodes know it, without the leading slash that users may type. */
 export function remotePath(text: string): string {
   const path = text.replace(/^\/+/, "");
   if (path === "" || path.endsWith("/")) throw usageError(`${JSON.stringify(text)} is not a path of a file`);

@@ -18,7 +18,7 @@ test("a download that breaks off repeatedly has every byte once", async () => {
     const rest = content.subarray(from);
     response.writeHead(from === 0 ? 200 : 206, { etag: '"v"', "content-length": String(rest.length) });
     if (isLast) return void response.end(rest);
-    // Data in flight when the connection breaks arrives in part.
+    // Part of the data in flight arrives before the connection breaks.
     response.write(rest.subarray(0, 2 ** 20 + 17), () => setTimeout(() => response.destroy(), 5));
     return undefined;
   });

@@ -8,7 +8,7 @@ import type { Nodes } from "./nodes.js";
 import { Progress } from "./progress.js";
 import { type FilesOptions, filesSettingsOf, remotePath } from "./settings.js";
 
-/** Resumptions of a broken transfer at another node before it fails. */
+/** How often a broken transfer is resumed at another node before it fails. */
 const resumesMax = 20;
 
 /** `leasehold files put FILE [PATH]`. */
@@ -49,7 +49,7 @@ export async function get(remote: string, local: string | undefined, options: Fi
     return exitCode("ok");
   }
   const into = local ?? basename(path);
-  // The present file stays until the new content is complete.
+  // The existing file stays until the new content is complete.
   const part = `${into}.part`;
   try {
     const progress = await download(nodes, path, (from) =>
@@ -73,7 +73,7 @@ export async function cat(remotes: readonly string[], options: FilesOptions): Pr
   return exitCode("ok");
 }
 
-/** Downloads a file; resumes at another node where it broke off, if the content is the same. */
+/** Downloads a file. If the transfer breaks, it resumes at another node that has the same content. */
 async function download(nodes: Nodes, path: string, open: (from: number) => Writable): Promise<Progress> {
   let progress: Progress | undefined;
   let etag: string | undefined;
@@ -89,7 +89,7 @@ async function download(nodes: Nodes, path: string, open: (from: number) => Writ
     const failed = (): boolean => (isOurFault = true);
     sink.on("error", failed);
     try {
-      // Only written bytes count as done: a broken pipeline may lose its buffers.
+      // Only bytes that were written count as done, because a broken pipeline may lose its buffers.
       for await (const chunk of answer as AsyncIterable<Buffer>) {
         await written(sink, chunk);
         progress.at(progress.done + chunk.length);
@@ -127,7 +127,7 @@ function counting(progress: Progress): Transform {
   });
 }
 
-/** A path that ends with a slash, or is missing, names the folder. */
+/** If the path ends with a slash or is missing, it names the folder. */
 function targetOf(remote: string, name: string): string {
   return remotePath(remote === "" || remote.endsWith("/") ? remote + name : remote);
 }

@@ -29,17 +29,17 @@ export interface FilesUpOptions extends FilesOptions {
 }
 
 const ids = ["a", "b", "c"] as const;
-/** Short leases, so that a killed primary is soon replaced; all clocks are one clock. */
+/** Leases are short so that a killed primary is soon replaced. (All nodes share one clock.) */
 const ttlMaxMs = 2_500;
 const maxClockSkewMs = 50;
 const lookMs = 500;
 const frameMs = 250;
 const graceMs = 4_000;
 const startMsMax = 30_000;
-/** Recent events on the screen. */
+/** Recent events shown on the screen. */
 const newsMax = 8;
 
-/** `leasehold files up`: three nodes on this machine, until interrupted. */
+/** `leasehold files up`: runs three nodes on this machine until interrupted. */
 export async function filesUp(options: FilesUpOptions): Promise<number> {
   if (options.output === "json") throw usageError("files up runs until it is stopped: -o must be table");
   const ports = await freePorts(options.port, 4 * ids.length);
@@ -169,10 +169,10 @@ class LocalNodes {
   }
 }
 
-/** The user of the nodes, which have this process' environment. */
+/** The nodes' user. They inherit this process' environment. */
 const userOfNodes = (): string | undefined => process.env["LEASEHOLD_FILES_USER"];
 
-/** S3 refuses such a password, which does for WebDAV on this machine. */
+/** Whether the password is too short for S3. WebDAV on this machine accepts it. */
 function hasShortSecret(): boolean {
   const user = userOfNodes();
   return user !== undefined && user.slice(user.indexOf(":") + 1).length < passwordLengthMin;

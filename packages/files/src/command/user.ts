@@ -4,7 +4,7 @@ import { exitCode, printError, printLine, usageError } from "leasehold/cli";
 import { hashOf, passwordBytesMax } from "../users/password.js";
 import { isUserName, parseRight, rightsMax } from "../users/users-file.js";
 
-/** `leasehold files user NAME RIGHT…`: a line for the file of users. */
+/** `leasehold files user NAME RIGHT…`: prints a line for the users' file. */
 export async function userLine(name: string, rights: readonly string[]): Promise<number> {
   if (!isUserName(name)) throw usageError("a name has 1 to 64 letters, digits and . _ @ -");
   if (rights.length > rightsMax) throw usageError(`a user has at most ${rightsMax} rights`);

@@ -3,14 +3,13 @@ import { forEachOf } from "../protocol/each.js";
 import { checkRange } from "../protocol/failures.js";
 import { type Uploads, type Where, zerosTag } from "../protocol/uploads.js";
 
-/** Blocks of one call that are read concurrently. */
+/** Blocks of one call read concurrently. */
 const blocksAtOnce = 8;
 
 type Read = (offset: number, length: number) => Promise<Uint8Array>;
 
 /**
- * Reads a content that never changes, from this node's disk or, what is missing there, from another's.
- *
+ * Reads an immutable content from this node's disk or, where blocks are missing, from other nodes.
  * @param nodes those that have any of it
  */
 export function fixedReader(uploads: Uploads, content: Content, nodes: readonly string[]): Read {
@@ -35,7 +34,7 @@ export function fixedReader(uploads: Uploads, content: Content, nodes: readonly 
   };
 }
 
-/** The index of the first of these ascending numbers that is greater. */
+/** The index of the first of these ascending numbers that is greater than the given one. */
 function firstAfter(ends: readonly number[], offset: number): number {
   let [low, high] = [0, ends.length];
   while (low < high) {

@@ -8,9 +8,9 @@ import type { NodeParts } from "../protocol/settings.js";
 import { livePrefix, uploadPrefix } from "../protocol/keys.js";
 import type { Uploads } from "../protocol/uploads.js";
 
-/** Contents in one question to the primary of names. */
+/** Contents asked about in one request to the primary of names. */
 const contentsPerPage = 500;
-/** Contents that are filled concurrently. */
+/** Contents filled concurrently. */
 const contentsAtOnce = 4;
 
 export interface SweepParts {
@@ -18,23 +18,27 @@ export interface SweepParts {
   readonly store: BlockStore;
   readonly uploads: Uploads;
   readonly ask: (operation: NamesOperation) => Promise<NamesResult>;
-  /** Ends the primary of a content that is written in place, and removes this node's copy. */
+  /** Ends the primary of a content that is written in place, and removes this node's copy of the content. */
   readonly collectLive: (key: string) => Promise<void>;
 }
 
 /**
- * Compares this node's contents with the names: it fetches contents that it lacks, takes those that it is to
- * have, and collects those that have no name or are placed elsewhere. Names are asked twice, so that a
- * content is kept for a while for its readers; the second question comes when the node takes nothing of it.
+ * Compares this node's contents with the names. It fetches blocks that are missing, copies contents that have
+ * been placed on this node, and collects contents that have no name or are placed elsewhere. It asks the
+ * names twice before it collects a content: the delay gives readers time to finish, and the second answer
+ * comes when the node no longer accepts blocks of it.
  */
 export class Sweeper {
-  /** Contents that this node lacks, and those that it has looked at; undefined when nothing was lacking. */
+  /**
+   * Contents with blocks missing here: how many are left to check, and the total. Undefined if nothing was
+   * missing.
+   */
   filling: { left: number; readonly total: number } | undefined;
   readonly counters = { collected: 0, filled: 0, placed: 0 };
   readonly #sweep: SweepParts;
   readonly #pauses: Pauses;
   #isClosed = false;
-  /** When the next block may be fetched, by the steady clock. */
+  /** The earliest time of the next fetch, by the steady clock. */
   #freeAtMs = -Infinity;
   #loops: Promise<unknown> = Promise.resolve();
 
@@ -79,7 +83,7 @@ export class Sweeper {
     if (!this.#isClosed) await this.#pauses.pause(this.#sweep.parts.settings.sweepPauseMs);
   }
 
-  /** One pass over all names. */
+  /** Makes one pass over all names. */
   async #fill(): Promise<void> {
     const { ask, uploads, parts } = this.#sweep;
     for (let after = ""; !this.#isClosed;) {
@@ -105,11 +109,11 @@ export class Sweeper {
       after = next;
       if (lacking.length === 0) await this.#pause();
     }
-    // A name may have been removed meanwhile: what is still lacking, the next pass finds.
+    // A name may have been removed meanwhile. The next pass finds what is still missing.
     this.filling = undefined;
   }
 
-  /** Fetches what is missing of a content; undefined if no node gives it. */
+  /** Fetches the missing blocks of a content. Undefined if no node provides them. */
   async #take(content: PlacedContent): Promise<Holder | undefined> {
     const { uploads, parts } = this.#sweep;
     for (let left = Infinity; !this.#isClosed;) {
@@ -122,7 +126,7 @@ export class Sweeper {
     throw new LeaseholdError("CLOSED", `node ${parts.node} was closed`);
   }
 
-  /** So that rebalancing leaves calls of programs their share of disks and network. */
+  /** Limits the rate, so that rebalancing leaves disk and network capacity for programs' calls. */
   async #pace(bytes: number): Promise<void> {
     const waitMs = Math.max(0, this.#freeAtMs - this.#nowMs);
     const perMs = this.#sweep.parts.settings.rebalanceBytesPerS / 1_000;
@@ -131,8 +135,8 @@ export class Sweeper {
   }
 
   /**
-   * Makes the step that the names want of this node. The nodes of the new placement say that they have the
-   * content on disk; the names check that they are a majority, and that the new one is among them.
+   * Takes the step that the names ask of this node. The nodes of the new placement report that they have the
+   * content on disk; the names check that they form a majority that includes the new node.
    */
   async #place(content: PlacedContent, here: Holder): Promise<void> {
     const { parts, ask } = this.#sweep;
@@ -151,7 +155,7 @@ export class Sweeper {
     this.counters.placed += 1;
   }
 
-  /** One pass over this node's contents of one kind; returns those that no name has. */
+  /** Makes one pass over this node's contents of one kind. Returns those that no name has. */
   async #markAndCollect(prefix: string, before: UnnamedSince): Promise<UnnamedSince> {
     const { store, ask, parts } = this.#sweep;
     const marked = new Map<string, number>();
@@ -197,5 +201,5 @@ function holdOf(content: PlacedContent): Asks["hold"] {
   return { content: id, blocks: blocksOf(content), checksum, tag: null, nodes };
 }
 
-/** Contents without a name, and since when this is known, by the steady clock. */
+/** Contents without a name, and since when that has been known, by the steady clock. */
 type UnnamedSince = ReadonlyMap<string, number>;

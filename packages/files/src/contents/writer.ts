@@ -7,18 +7,18 @@ import { noBytes } from "../protocol/messages.js";
 import type { NodeParts } from "../protocol/settings.js";
 import { type Checksum, checksumOfTags, tagOfBlock, zerosTag } from "../protocol/uploads.js";
 
-/** Blocks of one upload that wait for a majority. */
+/** Blocks of one upload waiting for a majority. */
 const blocksAtOnce = 8;
-/** Blocks in flight to one node: a slower node is left out, and fetches them later. */
+/** Blocks in flight to one node. A slower node is left out, and fetches the blocks later. */
 const blocksToNodeMax = 24;
-/** Bytes of a block that are kept as they came. */
+/** Up to this many bytes of a block are kept in the pieces in which they arrived. */
 const fewBytesMax = 32 * 2 ** 10;
 const pauseBaseMs = 20;
 const pauseMsMax = 500;
 
 /**
- * Writes one content that never changes to the nodes that it is placed on. It is durable when `seal` has
- * resolved, and seen by nobody before it has a name.
+ * Writes an immutable content to the nodes on which it is placed. The content is durable when `seal` has
+ * resolved, and nobody sees it before it has a name.
  */
 export class ContentWriter {
   readonly id: string;
@@ -26,9 +26,9 @@ export class ContentWriter {
   readonly #checksum: Checksum;
   readonly #pauses: Pauses;
   readonly #signal: AbortSignal | undefined;
-  /** The nodes that the content is to be on. */
+  /** The nodes that should get the content. */
   #nodes: readonly string[] = [];
-  /** Nodes that have had blocks of it. */
+  /** Nodes that have received blocks of the content. */
   readonly #given = new Set<string>();
   readonly #tags: string[] = [];
   readonly #buffers = new Buffers();
@@ -47,13 +47,16 @@ export class ContentWriter {
     this.#pauses = new Pauses(parts.world.timers);
   }
 
-  /** Must be called before the first byte, and whenever the content was announced again. */
+  /** Must be called before the first byte, and again whenever the content has been announced again. */
   place(nodes: readonly string[]): void {
     this.#nodes = nodes;
     for (const node of nodes) this.#given.add(node);
   }
 
-  /** Takes all bytes. The first block waits for the second, as a content of one block is one request. */
+  /**
+   * Takes all bytes. The first block is held back until the second, so that a content of one block needs only
+   * one request.
+   */
   async write(bytes: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const block of blocksOf(bytes, this.#parts.settings.blockSize, this.#buffers)) {
       this.#signal?.throwIfAborted();
@@ -74,7 +77,7 @@ export class ContentWriter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Resolves when a majority of its nodes has all of it on disk. */
+  /** Resolves when a majority of the content's nodes has all of it on disk. */
   async seal(): Promise<{ readonly content: Content; readonly holders: readonly Holder[] }> {
     const { blockSize } = this.#parts.settings;
     const checksum = checksumOfTags(this.#checksum, this.#tags);
@@ -104,7 +107,7 @@ export class ContentWriter {
     return { content, holders };
   }
 
-  /** Removes what nodes have of it. Only if no change can have named it. */
+  /** Removes what nodes have of the content. Call it only if no change can have named the content. */
   discard(): void {
     this.end();
     for (const node of this.#given)
@@ -118,7 +121,7 @@ export class ContentWriter {
     this.#pauses.end();
   }
 
-  /** Waits until few blocks are under way, and sends this one. */
+  /** Waits until only a few blocks are in flight, then sends this one. */
   async #send(index: number, bytes: Uint8Array): Promise<void> {
     while (this.#underWay.size >= blocksAtOnce) await Promise.race(this.#underWay);
     if (this.#failure !== undefined) throw this.#failure;
@@ -136,7 +139,7 @@ export class ContentWriter {
           const { answerTimeoutMs: timeoutMs } = this.#parts.settings;
           await this.#parts.peers.ask(node, "piece", ask, { body: bytes, timeoutMs });
           acknowledged.add(node);
-          // After a failure a socket may still have the bytes.
+          // After a failure a socket may still hold a reference to the bytes.
           if (acknowledged.size === asked && acknowledged.size === this.#nodes.length)
             this.#buffers.give(bytes);
         } finally {
@@ -153,7 +156,7 @@ export class ContentWriter {
     this.#underWay.add(sending);
   }
 
-  /** Repeats the work at each node until enough have done it, as long as there is progress in time. */
+  /** Repeats the work at each node until enough have succeeded, as long as it makes progress in time. */
   #atMajority(
     isEnough: () => boolean,
     work: (node: string, progressed: () => void) => Promise<void>,
@@ -198,8 +201,8 @@ function failureOf(failures: ReadonlyMap<string, unknown>, signal: AbortSignal |
 }
 
 /**
- * The same bytes in blocks of one size, except for the last. Memory for a whole block is taken when there are
- * enough bytes: most contents are far smaller.
+ * Regroups the bytes into blocks of one size, except for the last. Memory for a whole block is allocated only
+ * when there are enough bytes, because most contents are far smaller.
  */
 async function* blocksOf(
   bytes: AsyncIterable<Uint8Array>,

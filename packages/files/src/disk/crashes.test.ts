@@ -8,19 +8,19 @@ import { DirectoryStore } from "./directory-store.js";
 const paths = ["a", "a/b", "Ä", "reports/2026"];
 const blocks = 5;
 
-/** The states that a block may have after a crash: the last synced one, and each one since. */
+/** The states that a block may have after a crash: the last synced one, and each written since. */
 interface Expected {
   safe: string | undefined;
   since: { readonly at: number; readonly tag: string | undefined }[];
 }
 
-/** A node's random life: it writes, syncs, crashes and is restarted; the possible states are known. */
+/** A node's random life: it writes, syncs, crashes and restarts. The model tracks the possible states. */
 class Life {
   readonly #random: Xorshift;
   readonly #disk: CrashDisk;
   readonly #expected = new Map<string, Expected>();
   readonly #meta = new Map<string, Set<string>>();
-  /** Files whose removal has failed: a crash decides. */
+  /** Files whose removal has failed: whether they exist is known only after a crash. */
   readonly #maybeGone = new Set<string>();
   #store!: DirectoryStore;
   #writes = 0;
@@ -60,7 +60,7 @@ class Life {
     }
   }
 
-  /** Calls that may be concurrent: one for each block. */
+  /** Calls that may run concurrently: one for each block. */
   readonly #busy = new Set<string>();
 
   async #act(): Promise<void> {
@@ -93,7 +93,7 @@ class Life {
     }
   }
 
-  /** A file that a crash may take back until it is synced. */
+  /** A file whose creation a crash may undo until it is synced. */
   async #create(path: string): Promise<void> {
     if (this.#meta.has(path)) return;
     await this.#store.create(path, "new").catch((error) => this.#refused(error));
@@ -121,7 +121,7 @@ class Life {
     await this.#store.removeBlock(path, index).catch((error) => this.#refused(error));
   }
 
-  /** Nothing else happens with the file meanwhile. */
+  /** Nothing else happens to the file meanwhile. */
   async #removeFile(path: string): Promise<void> {
     const keys = [`${path} meta`, ...Array.from({ length: blocks }, (_, index) => `${path} ${index}`)];
     if (keys.some((key) => this.#busy.has(key))) return;
@@ -141,7 +141,7 @@ class Life {
 
   async #sync(path: string): Promise<void> {
     const begun = this.#writes;
-    // A write in flight may come after the sync.
+    // A write in flight may take effect after the sync.
     const busy = new Set(this.#busy);
     try {
       await this.#store.sync(path);
@@ -174,7 +174,7 @@ class Life {
   }
 
   async #start(): Promise<void> {
-    // It may crash during its start, repeatedly.
+    // The node may crash while it starts, repeatedly.
     for (;;) {
       if (this.#chance(0.3)) this.#disk.callsLeft = 1 + this.#below(12);
       try {
@@ -192,7 +192,7 @@ class Life {
     }
   }
 
-  /** After a crash each block has one of its possible states, and keeps it. */
+  /** After a crash each block has one of its possible states, and keeps that state. */
   async #settle(): Promise<void> {
     for (const path of this.#meta.keys()) {
       const found = (await this.#store.readMeta(path)) ?? "none";
@@ -225,7 +225,7 @@ class Life {
     }
   }
 
-  /** The tag of the block, which must be whole. */
+  /** The tag of the block, whose content must be intact. */
   async #tagAt(path: string, index: number): Promise<string | undefined> {
     const block = await this.#store.readBlock(path, index);
     if (block !== undefined)

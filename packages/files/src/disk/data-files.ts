@@ -1,6 +1,6 @@
 import type { Disk, DiskFile } from "./disk.js";
 
-/** Open files, one descriptor each; the least recently used one is closed first. */
+/** Open files, with one descriptor each. The least recently used one is closed first. */
 const openMax = 256;
 
 interface Open {
@@ -8,7 +8,7 @@ interface Open {
   users: number;
 }
 
-/** Folders of data files, as long folders are slow on some file systems. */
+/** Data files are spread over this many folders, because long folders are slow on some file systems. */
 const foldersMax = 64;
 
 /** The folder of a data file. */
@@ -23,12 +23,12 @@ export function dataFileName(id: number): string {
   return `${dataFolderOf(id)}/${id}.blocks`;
 }
 
-/** The data files, which hold the blocks. They are opened on use, and few are open at once. */
+/** The data files, which hold the blocks. They are opened when needed, and only a few are open at a time. */
 export class DataFiles {
   readonly #disk: Disk;
   readonly #open = new Map<number, Open>();
   readonly #made = new Set<string>();
-  /** Folders whose names are durable. */
+  /** Folders whose own names are durable. */
   readonly #folders = new Set<string>();
 
   constructor(disk: Disk) {
@@ -51,7 +51,7 @@ export class DataFiles {
     return this.#use(id, async ({ file }) => (await file).truncate(bytes));
   }
 
-  /** Makes the name of the file durable. */
+  /** Makes the file's name durable. */
   async name(id: number): Promise<void> {
     const folder = dataFolderOf(id);
     await this.#use(id, async ({ file }) => void (await file));
@@ -60,7 +60,7 @@ export class DataFiles {
     this.#folders.add(folder);
   }
 
-  /** Removes a file that nothing uses any more, except for reads in progress. */
+  /** Removes an unused file. Reads in progress may still finish. */
   async remove(id: number): Promise<void> {
     const open = this.#open.get(id);
     this.#open.delete(id);
@@ -68,7 +68,7 @@ export class DataFiles {
     await this.#disk.remove(dataFileName(id));
   }
 
-  /** Removes all but these: a crash came before the end of their removal. */
+  /** Removes all files but these: their removal was interrupted by a crash. */
   async removeOthers(known: { has(id: number): boolean }): Promise<void> {
     for (let number = 0; number < foldersMax; number += 1) {
       const folder = dataFolderOf(number);
@@ -93,7 +93,7 @@ export class DataFiles {
     } else {
       this.#open.delete(id);
     }
-    // The last one in the map was used most recently.
+    // The map's last entry is the most recently used.
     this.#open.set(id, open);
     open.users += 1;
     try {

@@ -32,7 +32,7 @@ async function restart(): Promise<BlockStore> {
   return start();
 }
 
-/** A disk whose calls of one name never return while it hangs. */
+/** A disk whose calls with one name don't return while it hangs. */
 function hangingDisk(disk: Disk): {
   readonly disk: Disk;
   readonly files: DiskFile[];
@@ -65,7 +65,7 @@ function hangingDisk(disk: Disk): {
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** Flips one bit of a file, as a rotting disk does. */
+/** Flips one bit of a file, like a failing disk. */
 async function rot(name: string, position: number): Promise<void> {
   const file = await open(join(folder, name), "r+");
   const byte = Buffer.alloc(1);
@@ -140,7 +140,7 @@ describe("a directory", () => {
 });
 
 test("an index has a durable name before its records count", async () => {
-  // A crash keeps no unsynced names.
+  // A crash loses names that were not synced.
   const disk = new CrashDisk(() => 0);
   await (await DirectoryStore.open({ disk })).writeNode("node");
   disk.restart();
@@ -377,7 +377,7 @@ test.each(["sync", "write"] as const)(
     );
     const { waitedMs } = store.oldestWait!;
     hanging.hangs = undefined;
-    // What comes and returns later leaves it the oldest.
+    // A later operation that has returned doesn't replace it as the oldest.
     await store.readBlock("a", 7);
     expect(store.oldestWait).toMatchObject({ what: expect.stringContaining(what) as unknown });
     expect(store.oldestWait!.waitedMs).toBeGreaterThanOrEqual(waitedMs);

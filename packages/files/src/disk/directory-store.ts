@@ -15,23 +15,23 @@ import { Block, StoredFile, unitBytes } from "./stored-file.js";
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
 
-/** The reserve that data of programs may not use: metadata, repairs and a new index still find room. */
+/** The reserve that programs' data may not use: it leaves room for metadata, repairs and a new index. */
 const reserveBytes = 64 * 1024 * 1024;
 
 export interface DirectoryStoreOptions {
   readonly failed?: BlockDirectoryOptions["failed"];
-  /** The disk; tests have their own. */
+  /** The disk. Tests supply their own. */
   readonly disk: Disk;
   /** False when another process has taken over the directory. */
   readonly isOurs?: () => Promise<boolean>;
   readonly closed?: () => Promise<void>;
   readonly reserveBytes?: number;
-  /** The least length of an index that is written anew. */
+  /** The least length at which an index is rewritten. */
   readonly rewriteBytesMin?: number;
 }
 
 export interface BlockDirectoryOptions {
-  /** Called for each operation that the disk has failed, except for want of space. */
+  /** Called for each operation in which the disk fails, except for lack of space. */
   readonly failed?: ((error: LeaseholdError) => void) | undefined;
   /** Called with the duration of each sync of the index or of data, ms. */
   readonly synced?: ((tookMs: number) => void) | undefined;
@@ -39,13 +39,12 @@ export interface BlockDirectoryOptions {
 
 /** A node's directory. */
 export interface BlockDirectory extends BlockStore {
-  /** The oldest operation of the disk under way. One that never returns is a disk that hangs. */
+  /** The oldest disk operation in progress. If it never returns, the disk hangs. */
   readonly oldestWait: DiskWait | undefined;
 }
 
 /**
- * Opens the directory of a node, and creates it if it is missing. One process at a time can have it open.
- *
+ * Opens a node's directory, and creates it if it is missing. Only one process can have it open at a time.
  * @throws LeaseholdError `DATA_IN_USE`, `STORE_CORRUPT`, `VERSION_MISMATCH`, `STORE_FULL`, `DISK_FAILED`
  */
 export async function openBlockDirectory(
@@ -69,10 +68,10 @@ export async function openBlockDirectory(
 }
 
 /**
- * A node's blocks in a directory: a data file for each file, one for small blocks of each length, and one
- * index with each block's position and checksum. A block is never overwritten: it gets a free place, and
- * counts when its record is durable, after its bytes or with them. An interrupted write therefore leaves the
- * block as it was.
+ * A node's blocks in a directory: one data file per file, one for small blocks of each length, and one index
+ * with each block's position and checksum. A block is never overwritten: it is written to a free place, and
+ * takes effect when its record is durable, which happens after its bytes are or together with them. So an
+ * interrupted write leaves the old block in place.
  */
 export class DirectoryStore implements BlockDirectory {
   readonly #disk: DiskWatch;
@@ -109,7 +108,8 @@ export class DirectoryStore implements BlockDirectory {
 
   async #readIndex(): Promise<void> {
     const names = await this.#disk.names("");
-    // Without its index the disk would look empty, and its votes would count though it has forgotten them.
+    // Without its index the disk would look empty, and its votes would count even though it has forgotten the
+    // earlier ones.
     if (names.some((name) => dataFolder.test(name)) && !names.some((name) => /^index-\d+\.log$/.test(name)))
       throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks exist");
     const byId = new Map<number, StoredFile>();
@@ -127,7 +127,7 @@ export class DirectoryStore implements BlockDirectory {
     await this.#data.removeOthers(byId);
   }
 
-  /** Writes the small blocks whose bytes are in the index: their slots may not have them. */
+  /** Writes the small blocks whose bytes are in the index, because their slots may not have them. */
   async #restoreSmall(): Promise<void> {
     const small: Block[] = [];
     for (const file of this.#files.values())
@@ -240,10 +240,10 @@ export class DirectoryStore implements BlockDirectory {
       const file = this.#files.get(path);
       const block = file?.at(index);
       if (file === undefined || block === undefined) return undefined;
-      // Its extent is not reused during the read.
+      // Protects the block's extent from reuse during the read.
       block.uses += 1;
       try {
-        // All of it is read or, if it is not, thrown away: it need not be zeros before.
+        // Needs no zeroing: the buffer is either filled completely or discarded.
         const bytes = new Uint8Array(Buffer.allocUnsafeSlow(block.bytes).buffer);
         const filled = await this.#fill(file, block, bytes);
         if (filled < bytes.length || checksumOf(file.id, index, block.tag, bytes) !== block.checksum)
@@ -286,7 +286,7 @@ export class DirectoryStore implements BlockDirectory {
     return start;
   }
 
-  /** Writes to the file's own data file. */
+  /** Writes to the data file of this file. */
   async #writeOwn(file: StoredFile, bytes: Uint8Array): Promise<number> {
     while (file.cutting !== undefined) await file.cutting;
     const place = file.takePlace(bytes.length);
@@ -317,7 +317,7 @@ export class DirectoryStore implements BlockDirectory {
         this.#files.delete(path);
         file.drop();
       });
-      // A crash before leaves a data file without a record, which the next start removes.
+      // A crash before the record is durable leaves a data file that the next start removes.
       if (file.hasData) await this.#data.remove(file.id);
     });
   }
@@ -348,7 +348,7 @@ export class DirectoryStore implements BlockDirectory {
     await this.#options.closed?.();
   }
 
-  /** One sync serves all callers that asked before it began. A failure fails them all. */
+  /** One sync serves all callers that asked before it began. If it fails, it fails for all of them. */
   #syncTogether(file: StoredFile): Promise<void> {
     if (file.syncingNext !== undefined) return file.syncingNext;
     const begin = (): Promise<void> =>
@@ -375,9 +375,10 @@ export class DirectoryStore implements BlockDirectory {
       file.syncFailure = diskError("the disk could not sync; the node must be restarted", error);
       failed(error);
     }
-    // Blocks are nobody's if the file's record fails and theirs, which is written later, does not.
+    // If the file's record failed while a later record of its blocks succeeded, the blocks would belong to no
+    // file.
     while (file.recording !== undefined) await file.recording.catch(failed);
-    // In this order in the index: the file is before its blocks.
+    // The index gets these records in order: the file comes before its blocks.
     await Promise.all([
       ...(file.isNew ? [this.#record(file, file.meta)] : []),
       ...small.map((change) => this.#commitSmall(file, change)),
@@ -391,7 +392,7 @@ export class DirectoryStore implements BlockDirectory {
     await this.#cut(file);
   }
 
-  /** Records a file with its metadata. Those of a new file must not be recorded behind newer ones. */
+  /** Records a file with its metadata. The metadata of a new file must not be recorded after newer ones. */
   #record(file: StoredFile, meta: string, committed?: () => void): Promise<void> {
     const { id, path } = file;
     const recording = this.#append({ kind: "file", id, path, meta }, () => {
@@ -422,7 +423,7 @@ export class DirectoryStore implements BlockDirectory {
     return this.#log.append(encodeRecord(record), committed, done);
   }
 
-  /** Truncates the file after the last block. */
+  /** Truncates the data file after its last block. */
   async #cut(file: StoredFile): Promise<void> {
     const bytes = file.cutAt();
     if (bytes === undefined) return;
@@ -479,13 +480,13 @@ function pieces(changes: readonly Change[]): (readonly Change[])[] {
   );
 }
 
-/** Covers file, index and tag, so that misplaced and stale bytes are detected like corrupt ones. */
+/** Covers file, index and tag, so that misplaced and stale bytes are detected just like damaged ones. */
 function checksumOf(id: number, index: number, tag: string, bytes: Uint8Array): number {
   const head = crc32(`${id} ${index} ${tag}`);
   return bytes.length === 0 ? head : crc32(bytes, head);
 }
 
-/** Converts an error of the disk. */
+/** Converts a disk error to a `LeaseholdError`. */
 function diskError(what: string, error: unknown): LeaseholdError {
   if (error instanceof LeaseholdError) return error;
   const { code, message } = error as NodeJS.ErrnoException;

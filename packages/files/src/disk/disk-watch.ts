@@ -1,16 +1,19 @@
 import type { Disk, DiskFile } from "./disk.js";
 
-/** An operation of the disk that has not returned. */
+/** A disk operation that has not returned. */
 export interface DiskWait {
-  /** Such as `sync of index-1.log`. */
+  /** For example `sync of index-1.log`. */
   readonly what: string;
   readonly waitedMs: number;
 }
 
-/** A disk that knows its oldest operation under way: one that hangs fails nothing and returns nothing. */
+/**
+ * A disk that tracks its oldest operation in progress: on a disk that hangs, operations neither fail nor
+ * return.
+ */
 export class DiskWatch implements Disk {
   readonly #disk: Disk;
-  /** In the order in which they began. */
+  /** Oldest first. */
   readonly #underWay = new Map<object, readonly [what: string, name: string, begunMs: number]>();
 
   constructor(disk: Disk) {

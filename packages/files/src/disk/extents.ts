@@ -1,12 +1,12 @@
-/** A run of units of a data file. */
+/** A run of allocation units of a data file. */
 export interface Extent {
   readonly start: number;
   readonly units: number;
 }
 
-/** The free units of a data file: they are reused before the file grows. */
+/** The free units of a data file. They are reused before the file grows. */
 export class Extents {
-  /** In order; no two touch, and none ends at the end of the file. */
+  /** In order. No two are adjacent, and none ends at the end of the file. */
   readonly #free: Extent[] = [];
   #end = 0;
 

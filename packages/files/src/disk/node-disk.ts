@@ -3,12 +3,11 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from "node:
 import { join } from "node:path";
 import type { Disk, DiskFile } from "./disk.js";
 
-/** How long the free space is believed, ms: every write asks for it. */
+/** How long the free space is cached, ms: every write asks for it. */
 const freeMs = 50;
 
 /**
- * The disk below a directory of this machine.
- *
+ * A disk in a directory of this machine.
  * @param synced called with the duration of each successful sync of a file, ms
  */
 export function nodeDisk(root: string, synced?: (tookMs: number) => void): Disk {

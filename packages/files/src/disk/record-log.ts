@@ -2,30 +2,30 @@ import { LeaseholdError } from "leasehold/common";
 import { batchAt, checksumOf, isTorn, layBatch, usedBytes } from "leasehold/journal";
 import type { Disk, DiskFile } from "./disk.js";
 
-/** Its kind and format; then the checksum that the first batch continues. */
+/** Kind and format of the log, followed by the checksum that the first batch continues. */
 const magic = Buffer.from("LHFIDX4\n", "latin1");
-/** Of the format before, without small blocks: such a log is written anew before anything is added to it. */
+/** The previous format, without small blocks. Such a log is rewritten before anything is added to it. */
 const magicBefore = Buffer.from("LHFIDX3\n", "latin1");
 const headBytes = 16;
-/** Before each record in a batch: its length. */
+/** Precedes each record in a batch: its length. */
 const lengthBytes = 4;
 /**
- * Zeros that are durable before batches are written into them. So a crash leaves of a batch only sectors as
- * written, or zeros, which distinguishes it from damage.
+ * Zeros that are durable before a batch is written over them. After a crash each sector of the batch is
+ * therefore either as written or zero, which distinguishes a crash from damage.
  */
 const roomBytesMin = 64 * 1024;
 const roomBytesMax = 1024 * 1024;
-/** Bytes written at a time while a log is rewritten, so that other work gets its turn. */
+/** Bytes written at a time while a log is rewritten, so that other work can run in between. */
 const pieceBytes = 1024 * 1024;
-/** A log is rewritten when that would halve it, and when it has at least this length. */
+/** A log of at least this length is rewritten when that would halve it. */
 const rewriteBytesMinDefault = 16 * 1024 * 1024;
 
-/** Something that is to become durable, and what follows from how that ends. */
+/** A record waiting to become durable, and what happens when it succeeds or fails. */
 interface Entry {
   readonly payload: Uint8Array;
-  /** It is durable. Called in the order of the records, before anything else is written. */
+  /** Called when the record is durable: in the order of the records, before anything else is written. */
   readonly committed: () => void;
-  /** It is not in the log, and never will be. Not called at once if the disk may have it after all. */
+  /** Called when the record is not in the log and never will be. Delayed while the disk may still have it. */
   readonly abandoned: () => void;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -33,11 +33,13 @@ interface Entry {
 
 /** What the owner of a log provides. */
 export interface RecordLogPorts {
-  /** The records of a log that is written anew. */
+  /** The records to keep when a log is rewritten. */
   readonly live: () => Iterable<Uint8Array>;
-  /** Called before a log is written anew: makes durable what only its records had until then. */
+  /**
+   * Called before a log is rewritten. Must make durable everything that so far is only in the log's records.
+   */
   readonly beforeAnew: () => Promise<void>;
-  /** Called before each write; rejects if the log must not be written. */
+  /** Called before each write. Rejects if the log must not be written. */
   readonly mayWrite: () => Promise<void>;
   readonly rewriteBytesMin?: number | undefined;
 }
@@ -47,9 +49,9 @@ function nameOf(sequence: number): string {
 }
 
 /**
- * Records that survive a loss of power in the order in which they were appended. All that wait while the disk
- * is busy become durable with one sync. A log that has grown, or has a failed write, is rewritten with the
- * live records: after a failed write the state of the disk is unknown.
+ * Records that survive a loss of power, in the order in which they were appended. All records that arrive
+ * while the disk is busy become durable with one sync. A log is rewritten with the live records when it has
+ * grown too long, or when a write failed: after that the state of the disk is unknown.
  */
 export class RecordLog {
   readonly #disk: Disk;
@@ -58,13 +60,13 @@ export class RecordLog {
   #file: DiskFile;
   #bytes: number;
   #bytesWhenNew: number;
-  /** The checksum that the next batch's checksum continues. */
+  /** The checksum that the next batch continues. */
   #chain: number;
-  /** Batches that the file has. */
+  /** The number of batches in the file. */
   #batches: number;
-  /** Up to here the file is there: zeros from `#bytes` on. */
+  /** The file reaches up to here. It has zeros from `#bytes` on. */
   #roomEnd: number;
-  /** Undefined while the log on the disk is known to have exactly what was acknowledged. */
+  /** Undefined while the log on disk is known to contain exactly what was acknowledged. */
   #doubtful: Entry[] | undefined;
   readonly #waiting: Entry[] = [];
   #draining: Promise<void> | undefined;
@@ -85,9 +87,8 @@ export class RecordLog {
 
   /**
    * Reads the log, and cuts off an unfinished write at its end.
-   *
-   * @param take is given each record, in order.
-   * @throws LeaseholdError `STORE_CORRUPT` for what no crash leaves behind
+   * @param take called with each record, in order.
+   * @throws LeaseholdError `STORE_CORRUPT` for a log that no crash can leave behind
    */
   static async open(disk: Disk, take: (payload: Buffer) => void, ports: RecordLogPorts): Promise<RecordLog> {
     const sequences = (await disk.names(""))
@@ -96,14 +97,16 @@ export class RecordLog {
       .sort((a, b) => b - a);
     const [sequence = 0, ...older] = sequences;
     const begin = await (sequence === 0 ? beginLog(disk, 1, []) : readLog(disk, sequence, take));
-    // Its name may not be durable yet, if the former process died just after it began the log.
+    // The log's name may not be durable yet: the previous process may have died just after it began the log.
     await disk.syncFolder("");
-    // A crash happened after a log was rewritten and before the former one was removed.
+    // If a crash happened after a log was rewritten, the old log may still be there.
     for (const before of older) await disk.remove(nameOf(before));
     return new RecordLog(disk, ports, begin);
   }
 
-  /** Resolves when it is durable, with everything appended before it; rejects with the disk's error. */
+  /**
+   * Resolves when the record and everything appended before it are durable. Rejects with the disk's error.
+   */
   append(payload: Uint8Array, committed: () => void, abandoned: () => void): Promise<void> {
     if (this.#isClosed) {
       abandoned();
@@ -123,7 +126,7 @@ export class RecordLog {
   }
 
   async #drain(): Promise<void> {
-    // Whatever else is appended in this turn goes out with the first.
+    // Batches everything that is appended in the same turn of the event loop.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0);
@@ -164,14 +167,14 @@ export class RecordLog {
 
   async #makeRoom(end: number): Promise<void> {
     if (end <= this.#roomEnd) return;
-    // A short log takes little room of a disk that may be nearly full.
+    // Keeps the room for a short log small, because the disk may be nearly full.
     const roomEnd = end + Math.max(roomBytesMin, Math.min(roomBytesMax, this.#bytes));
     await this.#file.write(Buffer.alloc(roomEnd - this.#roomEnd), this.#roomEnd);
     await this.#file.sync();
     this.#roomEnd = roomEnd;
   }
 
-  /** The remains of a failed write are cut off, if the disk can. */
+  /** The remains of a failed write are cut off, if the disk allows it. */
   async #undo(cause: unknown): Promise<never> {
     await this.#file.truncate(this.#bytes);
     await this.#file.sync();
@@ -197,10 +200,10 @@ export class RecordLog {
   }
 }
 
-/** A write has failed and left nothing behind. */
+/** A write failed without leaving anything behind. */
 class Undone extends Error {}
 
-/** A write of unknown outcome. A full disk is no such case: nothing was written. */
+/** The error for a write of unknown outcome. (On a full disk the outcome is known: nothing was written.) */
 function failed(error: unknown): LeaseholdError {
   const why = error instanceof Error ? error.message : String(error);
   return new LeaseholdError("DISK_FAILED", `the index cannot be written: ${why}`, { cause: error });
@@ -212,12 +215,13 @@ interface Begin {
   readonly bytes: number;
   readonly chain: number;
   readonly batches: number;
-  /** It has the format before. */
+  /** The log has the previous format. */
   readonly isBefore: boolean;
 }
 
 /**
- * A log that says this. It gets its name when all of it is durable, so it counts as a whole or not at all.
+ * A log with these records. It gets its name only when all of it is durable, so it counts completely or not
+ * at all.
  */
 async function beginLog(disk: Disk, sequence: number, live: Iterable<Uint8Array>): Promise<Begin> {
   const building = `${nameOf(sequence)}.new`;
@@ -270,7 +274,7 @@ function partsOf(payload: Uint8Array): [Uint8Array, Uint8Array] {
   return [length, payload];
 }
 
-/** Zeros may fill the last word of a batch: no record is empty. */
+/** Zeros may pad the last word of a batch, because no record is empty. */
 function* payloadsOf(content: Buffer): Generator<Buffer> {
   for (let at = 0; at + lengthBytes <= content.length;) {
     const length = content.readUInt32LE(at);
@@ -303,8 +307,8 @@ async function readLog(disk: Disk, sequence: number, take: (payload: Buffer) => 
       batches += 1;
     }
     if (offset < all.length) await file.truncate(offset);
-    // The last write of the former process may only be in the kernel, which takes it for written if its sync
-    // failed. So it is written again, and is durable before it counts.
+    // The previous process' last write may be only in the kernel's cache, which can treat data as written
+    // even though its sync failed. So it is written again, and synced before it counts.
     await file.write(all.subarray(last, offset), last);
     await file.sync();
     const isBefore = !all.subarray(0, magic.length).equals(magic);

@@ -4,34 +4,36 @@ import { LeaseholdError } from "leasehold/common";
 export interface Placed {
   readonly index: number;
   readonly tag: string;
-  /** In units of the data file, or the number of its slot if the block is small. */
+  /** In allocation units of the data file or, for a small block, the number of its slot. */
   readonly start: number;
   readonly bytes: number;
-  /** Over the content, the file, the index and the tag. */
+  /** Computed over content, file, index and tag. */
   readonly checksum: number;
-  /** It is among the small blocks of all files, and not in the file's own data file. */
+  /** The block is among the small blocks of all files, not in its file's own data file. */
   readonly isSmall: boolean;
 }
 
-/** A record of a node's index: the last record about a file or block counts. */
+/** A record of a node's index. The last record about a file or block counts. */
 export type IndexRecord =
   | { readonly kind: "node"; readonly record: string }
   /** A file and the number of its data file. */
   | { readonly kind: "file"; readonly id: number; readonly path: string; readonly meta: string }
   | { readonly kind: "blocks"; readonly id: number; readonly placed: readonly Placed[] }
-  /** A small block with its bytes, which its slot may not have after a crash. */
+  /** A small block with its bytes, because after a crash its slot may not have them. */
   | { readonly kind: "small"; readonly id: number; readonly placed: Placed; readonly content: Uint8Array }
   | { readonly kind: "removed"; readonly id: number; readonly indices: readonly number[] }
   /** The file was removed with its blocks. */
   | { readonly kind: "gone"; readonly id: number };
 
-/** Blocks in one record, which is durable as a whole or not at all. */
+/** Blocks in one record, which becomes durable completely or not at all. */
 export const blocksPerRecord = 512;
 
-/** The first byte of a record with content: then come the length of its JSON, the JSON, and the content. */
+/**
+ * The first byte of a record with content. The length of the record's JSON, the JSON and the content follow.
+ */
 const withContent = 1;
 const headBytes = 3;
-/** The first byte of all others: `[`. */
+/** The first byte of all other records: `[`. */
 const jsonStart = 0x5b;
 
 export function encodeRecord(record: IndexRecord): Uint8Array {

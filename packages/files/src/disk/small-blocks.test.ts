@@ -11,7 +11,7 @@ async function write(small: SmallBlocks, fill: number): Promise<number> {
   return start;
 }
 
-/** The byte of which the slot is full. */
+/** The byte that fills the slot. */
 async function filledWith(small: SmallBlocks, start: number): Promise<number | undefined> {
   const found = Buffer.alloc(slotBytes);
   expect(await small.read(start, found)).toBe(slotBytes);

@@ -4,40 +4,42 @@ import type { Disk, DiskFile } from "./disk.js";
 // The package is CommonJS, whose `exports` is the class.
 const BTree = sortedBtree.default;
 
-/** The longest small block, in bytes. Its bytes are in the record of the index, too, so it costs one sync. */
+/**
+ * The longest small block, in bytes. Its bytes are also in the index record, so writing it costs one sync.
+ */
 export const smallBytesMax = 64 * 1024;
-/** The shortest slot. Each kind of slot is twice as long as the one before. */
+/** The shortest slot. Each larger kind of slot is twice as long as the previous one. */
 const slotBytesMin = 1024;
-/** Bytes of one length that wait in memory, and are written together. */
+/** The most bytes of one kind that wait in memory. They are written together. */
 const pendingBytesMax = 1024 * 1024;
-/** Free space at the end of a file of slots that is returned to the disk. */
+/** The least free space at the end of a slot file that is returned to the disk. */
 const cutBytesMin = 1024 * 1024;
 
-/** Matches none of the folders of data files. */
+/** Differs from all folders of data files. */
 const folder = "small";
 
-/** A block's place, which its length determines up to the number of the slot. */
+/** A block's place. The length determines the file; `start` is the number of the slot. */
 interface Place {
   readonly start: number;
   readonly bytes: number;
 }
 
 /**
- * Small blocks of all files, in slots of a few lengths, one file for each. They become durable with their
- * record in the index, which has their bytes; here they are written many at a time, and synced before an
- * index is written anew. After a crash the index writes them again.
+ * Small blocks of all files, in slots of a few lengths, with one file for each length. A block becomes
+ * durable with its index record, which has the block's bytes. The slots are written many at a time, and
+ * synced before an index is rewritten. After a crash they are written again from the index.
  */
 export class SmallBlocks {
   readonly #disk: Disk;
   readonly #files = new Map<number, SlotFile>();
-  /** Set when a sync has failed: the disk may have lost any of the blocks, which the index still has. */
+  /** Set when a sync has failed: the disk may have lost any of the blocks. The index still has them. */
   #failure: unknown;
 
   constructor(disk: Disk) {
     this.#disk = disk;
   }
 
-  /** The slots that are used when the index has been read, all of them. */
+  /** Sets all slots in use, after the index has been read. */
   async restored(used: Iterable<Place>): Promise<void> {
     const slots = new Map<number, Set<number>>();
     for (const { start, bytes } of used) {
@@ -69,7 +71,7 @@ export class SmallBlocks {
     return into.length === 0 ? 0 : this.#fileOf(slotBytesOf(into.length)).read(start, into);
   }
 
-  /** Makes all blocks that have been written durable here. */
+  /** Makes all blocks written so far durable in the slots. */
   async sync(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     for (const file of this.#files.values()) await file.flush();
@@ -102,7 +104,7 @@ export class SmallBlocks {
 
 /** Slots of one length. */
 class SlotFile {
-  /** Whether its name is durable. */
+  /** Whether the file's name is durable. */
   isNamed = false;
   readonly #disk: Disk;
   readonly #slotBytes: number;
@@ -111,14 +113,14 @@ class SlotFile {
   /** The upper bound of the file's length, in slots. */
   #reach = 0;
   #file: Promise<DiskFile> | undefined;
-  /** It has a name, which may not be durable. */
+  /** The file has a name, which may not be durable. */
   #isThere = false;
   #isDirty = false;
-  /** Blocks that the file does not have yet, by slot; and those of them that are being written. */
+  /** Blocks not yet in the file, by slot; and those of them that are being written. */
   #pending = new Map<number, Uint8Array>();
   #pendingBytes = 0;
   #flushing: ReadonlyMap<number, Uint8Array> = new Map();
-  /** The file is being written or cut. */
+  /** Set while the file is being written or truncated. */
   #busy: Promise<void> | undefined;
 
   constructor(disk: Disk, slotBytes: number) {
@@ -152,7 +154,7 @@ class SlotFile {
     if (isWorth && this.#busy === undefined) void this.#alone(() => this.#cut()).catch(() => undefined);
   }
 
-  /** Rejects if too many wait that cannot be written; then this one does not wait. */
+  /** Rejects if too many blocks wait and can't be written; then this block does not wait either. */
   async write(slot: number, bytes: Uint8Array): Promise<void> {
     this.#forget(slot);
     this.#pending.set(slot, bytes);
@@ -167,7 +169,7 @@ class SlotFile {
     return Math.min(waiting.length, into.length);
   }
 
-  /** Writes the blocks that wait, neighbours together, if there are so many bytes of them. */
+  /** Writes the waiting blocks, adjacent ones together, if they have at least this many bytes. */
   async flush(bytesMin = 1): Promise<void> {
     while (this.#busy !== undefined) await this.#busy.catch(() => undefined);
     if (this.#pendingBytes < bytesMin) return;
@@ -183,7 +185,7 @@ class SlotFile {
           await file.write(bytes, start * this.#slotBytes);
         }
       } catch (error) {
-        // Those that were replaced or removed meanwhile are not needed.
+        // Blocks that were replaced or removed meanwhile need not be kept.
         for (const [slot, bytes] of taken)
           if (!this.#pending.has(slot) && slot < this.#end && !this.#free.has(slot)) {
             this.#pending.set(slot, bytes);
@@ -191,7 +193,7 @@ class SlotFile {
           }
         throw error;
       } finally {
-        // A sync that began meanwhile may have missed it.
+        // A sync that began meanwhile may have missed the block.
         this.#isDirty = true;
         this.#flushing = new Map();
       }
@@ -208,7 +210,7 @@ class SlotFile {
     return this.#busy;
   }
 
-  /** Returns whether its name is durable, or it has none yet. */
+  /** Returns whether the file's name is durable, or the file has no name yet. */
   async sync(): Promise<boolean> {
     if (this.#isDirty) {
       this.#isDirty = false;
@@ -229,7 +231,7 @@ class SlotFile {
     await (await this.#opened()).truncate(bytes);
   }
 
-  /** A failed open is tried again by the next call. */
+  /** The next call retries a failed open. */
   async #opened(): Promise<DiskFile> {
     this.#file ??= this.#open();
     try {
@@ -248,7 +250,9 @@ class SlotFile {
   }
 }
 
-/** Blocks in slots beside each other as one piece, with zeros between their ends and the next slots. */
+/**
+ * Joins blocks in adjacent slots into one piece, with zeros between the end of each block and the next slot.
+ */
 function* runsOf(
   blocks: ReadonlyMap<number, Uint8Array>,
   slotBytes: number,

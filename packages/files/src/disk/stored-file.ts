@@ -2,10 +2,10 @@ import { type Extent, Extents } from "./extents.js";
 import type { Placed } from "./records.js";
 import type { SmallBlocks } from "./small-blocks.js";
 
-/** The allocation unit of data files, which no two blocks share. */
+/** The allocation unit of data files. No two blocks share one. */
 export const unitBytes = 4_096;
 
-/** A block and its extent, which is reused when no user is left. */
+/** A block and its extent, which is reused when the block has no users left. */
 export class Block implements Placed {
   readonly index: number;
   readonly tag: string;
@@ -15,7 +15,7 @@ export class Block implements Placed {
   readonly isSmall: boolean;
   /** The bytes of a small block, until its record in the index is durable. */
   content: Uint8Array | undefined;
-  /** Users: the visible state, the durable state, a record in flight, a read. */
+  /** The number of users: the visible state, the durable state, a record in flight, a read. */
   uses = 1;
 
   constructor({ index, tag, start, bytes, checksum, isSmall }: Placed, content?: Uint8Array) {
@@ -34,14 +34,15 @@ export class Block implements Placed {
 }
 
 /**
- * The blocks of one file: as reads see them, and, for those changed since the last sync, as the index has
- * them. A crash goes back to the index, so extents in it are not reused before it changes.
+ * The blocks of one file: as reads see them and, for blocks changed since the last sync, as the index has
+ * them. After a crash the file is as in the index, so the extents in the index are not reused before it
+ * changes.
  */
 export class StoredFile {
   readonly id: number;
   readonly path: string;
   meta: string;
-  /** The index does not have it yet: it becomes durable with its first sync. */
+  /** The index does not have the file yet. Its first sync makes it durable. */
   isNew = false;
   /** Its metadata are being recorded. */
   recording: Promise<void> | undefined;
@@ -49,17 +50,19 @@ export class StoredFile {
   readonly #seen = new Map<number, Block>();
   readonly #durable = new Map<number, Block | undefined>();
   #extents = new Extents();
-  /** It may have a data file; and the name of that is durable. */
+  /** Whether the file may have a data file, and whether the name of that is durable. */
   hasData = false;
   isNamed = false;
-  /** The sync in progress, and the next one, for all callers that asked since it began. */
+  /**
+   * The sync in progress, and the next one, which serves all callers that have asked since the first began.
+   */
   syncing: Promise<void> | undefined;
   syncingNext: Promise<void> | undefined;
   /** Set when a sync has failed: the disk may have lost any of the changed blocks. */
   syncFailure: Error | undefined;
   /** Blocks that are being written. */
   writing = 0;
-  /** While its data file is truncated, nothing is written beyond the cut. */
+  /** Set while the data file is truncated: nothing is written beyond the cut. */
   cutting: Promise<void> | undefined;
   /** The upper bound of its data file's length. */
   #reachBytes = 0;
@@ -77,7 +80,7 @@ export class StoredFile {
     for (const each of placed) this.#seen.set(each.index, new Block(each));
   }
 
-  /** The same of a small block with its bytes, which its slot may not have. */
+  /** The same for a small block with its bytes, which its slot may not have. */
   restoreSmall(placed: Placed, content: Uint8Array): void {
     this.#seen.set(placed.index, new Block(placed, content));
   }
@@ -99,7 +102,7 @@ export class StoredFile {
     return [...this.#seen.values()].sort((one, other) => one.index - other.index);
   }
 
-  /** The blocks that the index has, or must have when it is rewritten. */
+  /** The blocks that are in the index, or must be when it is rewritten. */
   durable(): Block[] {
     const unchanged = [...this.#seen.values()].filter(({ index }) => !this.#durable.has(index));
     return [...unchanged, ...[...this.#durable.values()].filter((block) => block !== undefined)];
@@ -110,7 +113,7 @@ export class StoredFile {
     return [...this.#durable.keys()];
   }
 
-  /** The end of the last used extent, if the data file is longer. */
+  /** The end of the last used extent, if the data file is longer than that. */
   cutAt(): number | undefined {
     const endBytes = this.#extents.end * unitBytes;
     if (this.writing > 0 || endBytes >= this.#reachBytes) return undefined;
@@ -137,7 +140,7 @@ export class StoredFile {
     else this.#extents.give(block.extent);
   }
 
-  /** The file is gone: its blocks are only for reads that have begun. */
+  /** Marks the file as removed: its blocks stay only for reads that have begun. */
   drop(): void {
     for (const block of this.#durable.values()) this.release(block);
     for (const block of this.#seen.values()) this.release(block);
@@ -148,14 +151,16 @@ export class StoredFile {
   /** Changes the block that reads see; the index follows with the next sync. */
   change(index: number, next: Block | undefined): void {
     const before = this.#seen.get(index);
-    // The index still has the block of the last sync, and none of those replaced since.
+    // The index still has the block of the last sync, and none of its replacements since.
     if (this.#durable.has(index)) this.release(before);
     else this.#durable.set(index, before);
     if (next === undefined) this.#seen.delete(index);
     else this.#seen.set(index, next);
   }
 
-  /** The index has this block now. The block may have been replaced meanwhile, and may be what reads see. */
+  /**
+   * The index now has this block. It may have been replaced meanwhile, and may be the block that reads see.
+   */
   committed(index: number, block: Block | undefined): void {
     if (block !== undefined) block.content = undefined;
     const before = this.#durable.get(index);

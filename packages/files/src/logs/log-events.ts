@@ -1,6 +1,6 @@
 import { EventLog, type EventCatalogue, type Logger, silent } from "leasehold/runtime";
 
-/** Every log event of a node of files; those of its member are the members'. */
+/** All log events of a file node, except those of the member that runs in it. */
 export const logEvents = {
   "node-serving": {
     level: "info",

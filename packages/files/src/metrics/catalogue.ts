@@ -1,9 +1,9 @@
-/** The metrics of a node of files, beside those of `leasehold/metrics`. */
+/** The metrics of a file node, in addition to those of `leasehold/metrics`. */
 import type { MetricDefinitions } from "leasehold/metrics";
 
 const latencies = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Names have no unit and no `_total`: the formats add them. */
+/** Names have neither a unit nor `_total`: the formats add them. */
 export const filesCatalogue = {
   leasehold_files_request_duration: {
     kind: "histogram",

@@ -10,11 +10,11 @@ const states = [
   "closed",
 ] as const satisfies readonly FilesStatus["state"][];
 
-/** Methods that have series of their own; clients may send any word. */
+/** Methods with series of their own. Clients may send any word as a method. */
 const methods = new Set([
   ..."GET HEAD PUT POST DELETE OPTIONS".split(" "),
   ..."PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK".split(" "),
-  // Not of HTTP: a GET of events, which lasts as long as its client likes.
+  // Not an HTTP method: a GET of events, which lasts until the client ends it.
   "FOLLOW",
 ]);
 
@@ -45,8 +45,7 @@ export class FilesMetrics implements RequestObserver {
   }
 
   /**
-   * Shows the state of a node at each reading. Returns a function that ends it.
-   *
+   * Updates the node's state at each reading. Returns a function that stops this.
    * @param directory where its disk is
    */
   watch(files: Pick<Files, "status">, directory: string): () => void {
@@ -73,7 +72,7 @@ export class FilesMetrics implements RequestObserver {
     void this.#lookAtDisk(directory);
   }
 
-  /** The next reading shows the answer: a disk that hangs, or is gone, must not stop this one. */
+  /** The result appears in the next reading: a disk that hangs or is gone must not block this one. */
   async #lookAtDisk(directory: string): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;

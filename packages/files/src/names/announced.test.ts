@@ -7,7 +7,7 @@ test("100,000 announcements are kept, one more is refused, and one that was with
   for (let each = 0; each < 100_000; each += 1) announced.add(`c${each}`, []);
   expect(announced.has("c0")).toBe(true);
   expect(() => announced.add("more", [])).toThrow(expect.objectContaining({ code: "OVERLOADED" }));
-  // An announcement that is made again needs no room.
+  // Repeating an announcement needs no room.
   announced.add("c1", []);
   announced.remove("c2");
   announced.add("more", []);

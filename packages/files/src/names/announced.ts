@@ -1,12 +1,12 @@
 import { LeaseholdError } from "leasehold/common";
 
-/** Announcements at once. */
+/** The most announcements at a time. */
 const announcedMax = 100_000;
 
 /**
  * Contents that uploads have announced to this primary of names. Only these may be named, each once. A node
- * may collect a content that has neither a name nor an announcement: no change that is on its way can name
- * it, as announcements end with the primary's tenure.
+ * may collect a content that has neither a name nor an announcement: since announcements end with the
+ * primary's tenure, no change in flight can name it.
  */
 export class Announced {
   readonly #all = new Map<string, { readonly endMs: number; readonly nodes: readonly string[] }>();
@@ -22,7 +22,7 @@ export class Announced {
     return this.nodesOf(content) !== undefined;
   }
 
-  /** The nodes that the content was announced for. */
+  /** The nodes for which the content was announced. */
   nodesOf(content: string): readonly string[] | undefined {
     const announced = this.#all.get(content);
     return announced !== undefined && announced.endMs > this.#nowMs() ? announced.nodes : undefined;

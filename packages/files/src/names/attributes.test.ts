@@ -13,7 +13,7 @@ const circumstances = {
   keepers: [],
 };
 
-/** Names whose changes are written, read and applied, as a replay does. */
+/** Names whose changes are written, read and applied, as in a replay. */
 class Written {
   readonly state = new NamesState();
 
@@ -21,7 +21,7 @@ class Written {
     const draft = new Draft(this.state);
     draft.make(change, circumstances);
     const record = encodeNames({ nextId: this.state.nextId, facts: draft.facts });
-    // With the number of the next name, and brackets.
+    // Including the number of the next name and brackets.
     if (record.length > draft.bytes + 32) throw new Error("a record is longer than is thought");
     this.state.apply(decodeNames(record).facts);
   }

@@ -2,20 +2,23 @@ import { LeaseholdError } from "leasehold/common";
 import { nodesMax } from "./nodes.js";
 import type { AttributeChanges, Attributes } from "./types.js";
 
-/** Attributes of one name, and the bytes of their names and values in UTF-8. */
+/** The most attributes of one name, and the most bytes of their names and values together, in UTF-8. */
 export const attributesMax = 64;
 export const attributeBytesMax = 8 * 1024;
 
 /**
- * Attributes whose names begin like this describe the content: another content of the name begins without
- * them. All others stay with the name.
+ * Attributes with this prefix describe the content: a name loses them when it gets another content. All other
+ * attributes stay with the name.
  */
 const ofContent = "content.";
 
-/** The attribute of a folder: on how many nodes the files in it are, and in its folders without one. */
+/**
+ * The attribute of a folder that sets how many nodes store each of its files. It applies to the folders
+ * below, unless they have their own.
+ */
 export const copiesAttribute = "leasehold.copies";
 
-/** Undefined if the attributes say nothing. */
+/** Undefined if the attributes don't set it. */
 export function copiesIn(attributes: Attributes | undefined): number | undefined {
   const copies = Number(attributes?.[copiesAttribute]);
   return Number.isInteger(copies) && copies >= 1 && copies <= nodesMax ? copies : undefined;
@@ -23,7 +26,7 @@ export function copiesIn(attributes: Attributes | undefined): number | undefined
 
 const encoder = new TextEncoder();
 
-/** The attributes of a name that gets another content. */
+/** The attributes that a name keeps when it gets another content. */
 export function withoutContent(attributes: Attributes | undefined): Attributes | undefined {
   return attributes && someOf(Object.entries(attributes).filter(([name]) => !name.startsWith(ofContent)));
 }
@@ -41,7 +44,7 @@ export function changeAttributes(
   return someOf(kept);
 }
 
-/** The upper bound of their length in a record. */
+/** The upper bound of the attributes' length in a record. */
 export function attributeBytes(attributes: Attributes | undefined): number {
   return attributes === undefined ? 0 : 3 * JSON.stringify(attributes).length;
 }

@@ -75,7 +75,7 @@ test("a replay of many names ends in steps, so that leases are renewed between t
   const entry = { kind: "folder", modifiedMs: 0 } as const;
   for (let id = 1; id <= 50_000; id += 1)
     state.replay([[id, { id, parent: id % 100 === 1 ? 0 : id - 1, name: `f${id}`, entry }]]);
-  // Its folder is gone, and so is all below it.
+  // Its folder is gone, with everything below it.
   state.replay([[100_000, { id: 100_000, parent: 99_999, name: "orphan", entry }]]);
   state.replay([[100_001, { id: 100_001, parent: 100_000, name: "below", entry }]]);
   expect([...state.endReplay()].length).toBeGreaterThan(15);

@@ -1,48 +1,50 @@
 /**
- * The last changes of names in their order, for followers. A change of names appends what it has done, in its
- * own record of the journal; a snapshot begins with all that is kept. So each primary has the same changes
- * with the same numbers.
+ * The last changes of names in order, for followers. A change of names appends its events as part of its own
+ * record in the journal, and a snapshot begins with all events kept. So each primary has the same events with
+ * the same numbers.
  */
 import { isInSnapshots } from "./snapshots.js";
 import { uploadsFolder } from "./uploads-folder.js";
 
-/** What has happened to a name. A folder stands for everything in it. */
+/** What happened to a name. An event about a folder covers everything in it. */
 export type NameEventKind = "created" | "replaced" | "renamed" | "removed" | "touched";
 
 export interface NameEvent {
   readonly what: NameEventKind;
   readonly path: string;
   readonly isFolder: boolean;
-  /** A folder that was made with nothing in it. */
+  /** An empty folder was created. */
   readonly isEmpty?: boolean | undefined;
-  /** Of a file whose content never changes, after the change. */
+  /** The version after the change, for a file whose content never changes. */
   readonly version?: string | undefined;
   readonly size?: number | undefined;
-  /** The former path of what was renamed. */
+  /** The former path of a renamed file or folder. */
   readonly from?: string | undefined;
-  /** Something that was at the path before a rename is gone. */
+  /** A rename replaced something that was at the path before. */
   readonly existed?: boolean | undefined;
 }
 
-/** Changes with ascending numbers, as a record has them. */
+/** Events with ascending numbers, as they are in a record. */
 export interface LogPart {
-  /** The number of the first one, or of the next if there are none. */
+  /** The number of the first event or, if there are none, of the next. */
   readonly first: number;
   readonly events: readonly NameEvent[];
-  /** Names the log: its numbers are those of no other. Empty: it has not begun. */
+  /** Identifies the log: no other log has this id. Empty: the log has not begun. */
   readonly birth: string;
 }
 
 export interface LogPage {
   readonly events: readonly (readonly [number: number, event: NameEvent])[];
-  /** The number of the last change that was looked at. */
+  /** The number of the last change read. */
   readonly last: number;
   readonly isMore: boolean;
 }
 
-/** The size of the changes that are kept, by {@link sizeOf}: at least a third of theirs in a record. */
+/**
+ * The size of the changes kept, as measured by {@link sizeOf}: at least a third of their size in a record.
+ */
 const keptSizeMax = 2 ** 20;
-/** The last changes are kept up to this number at least, however long their paths are. */
+/** At least this many of the last changes are kept, however long their paths are. */
 export const keptAtLeast = 1_000;
 
 export class ChangeLog {
@@ -52,12 +54,12 @@ export class ChangeLog {
   #size = 0;
   readonly #keptMax: number;
 
-  /** @param most changes that are kept */
+  /** @param most the number of changes to keep */
   constructor(most: number) {
     this.#keptMax = most;
   }
 
-  /** The number of the last change; 0: there was none. */
+  /** The number of the last change; 0 if there is none. */
   get last(): number {
     return this.#next - 1;
   }
@@ -68,8 +70,7 @@ export class ChangeLog {
 
   /**
    * Begins a log if there is none.
-   *
-   * @param birth no other log has it
+   * @param birth the id of the log; no other log has it
    * @returns whether there was none
    */
   begin(birth: string): boolean {
@@ -78,20 +79,20 @@ export class ChangeLog {
     return true;
   }
 
-  /** These changes as the next ones. */
+  /** Gives these changes the next numbers. */
   part(events: readonly NameEvent[]): LogPart {
     return { first: this.#next, events, birth: this.#birth };
   }
 
-  /** Everything that is kept. */
+  /** All changes kept. */
   whole(): LogPart {
     return { first: this.#next - this.#kept.length, events: this.#kept.slice(), birth: this.#birth };
   }
 
   /**
    * Adds the changes of a record to those of the records before it.
-   *
-   * @param part undefined: of a version that recorded no changes, so that another log begins behind it
+   * @param part undefined: the record is from a version that recorded no changes, so a new log begins after
+   *   it
    */
   add(part: LogPart | undefined): void {
     if (part === undefined) {
@@ -111,9 +112,8 @@ export class ChangeLog {
   }
 
   /**
-   * Changes after that number, at a folder and in it.
-   *
-   * @returns undefined if not all of them are kept, or the number is none that was given
+   * The changes after that number, at a folder and in it.
+   * @returns undefined if some of them are no longer kept, or if the number was never given
    */
   after(number: number, folder: string, limit: number): LogPage | undefined {
     const first = this.#next - this.#kept.length;
@@ -136,7 +136,7 @@ export class ChangeLog {
   }
 }
 
-/** The change as a follower of that folder sees it; undefined if it concerns others. */
+/** The change as a follower of that folder sees it; undefined if it doesn't concern the folder. */
 export function seenFrom(event: NameEvent, folder: string): NameEvent | undefined {
   const { what, path, from, isFolder, existed = false, version, size } = event;
   if (what !== "renamed" || from === undefined) return concerning(event, folder);
@@ -147,7 +147,9 @@ export function seenFrom(event: NameEvent, folder: string): NameEvent | undefine
   return concerning({ what: existed ? "replaced" : "created", path, isFolder, version, size }, folder);
 }
 
-/** What is in no list is not reported: snapshots, and the parts of uploads. Undefined if nothing is left. */
+/**
+ * Names that no list shows aren't reported: snapshots and the parts of uploads. Undefined if nothing is left.
+ */
 export function withoutHidden(event: NameEvent): NameEvent | undefined {
   const { path, from, isFolder, existed = false, version, size } = event;
   if (from === undefined) return isHidden(path) ? undefined : event;
@@ -159,7 +161,7 @@ function isHidden(path: string): boolean {
   return path === uploadsFolder || path.startsWith(`${uploadsFolder}/`) || isInSnapshots(path);
 }
 
-/** The followed folder may come and go with one above it. */
+/** The followed folder may appear or disappear together with a folder above it. */
 function concerning(event: NameEvent, folder: string): NameEvent | undefined {
   const { what, path, isFolder, isEmpty = false } = event;
   if (isWithin(path, folder)) return event;

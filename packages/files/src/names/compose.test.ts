@@ -20,7 +20,7 @@ class Written {
     const draft = new Draft(this.state);
     for (const change of changes) draft.make(change, circumstances);
     const record = encodeNames(draft.record());
-    // With the number of the next name, and brackets.
+    // Including the number of the next name and brackets.
     if (record.length > draft.bytes + 32) throw new Error("a record is longer than is thought");
     const { facts, placements } = decodeNames(record);
     this.state.apply(facts, placements);
@@ -76,7 +76,7 @@ test("a file is made of others by one change, which removes their folder", () =>
   ]);
   const { contents } = names.state.contents("n1", "", 100, () => undefined);
   expect(contents.map(({ id }) => id)).toEqual(["b", "a", "b"]);
-  // A repeated change finds its own file.
+  // A repeated change recognizes the file that it made.
   const again = new Draft(names.state);
   expect(again.make(change, circumstances)).toMatchObject({ existed: true });
   expect(again.facts).toEqual([]);

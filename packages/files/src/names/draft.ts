@@ -29,15 +29,18 @@ import type {
 } from "./types.js";
 import { foldersFrom, minus, noUsage, ownUsage, plus, UsageTable } from "./usage.js";
 
-/** What one change may copy: names, and bytes of their records, which are one block of the journal. */
+/**
+ * The most that one change may copy: names, and bytes of their records, which must fit in one block of the
+ * journal.
+ */
 const copiedMax = 8_000;
 const copiedBytesMax = 2.5 * 2 ** 20;
-/** The contents of which one may be made. */
+/** The most contents that one content may be made of. */
 export const partsMax = 10_000;
-/** Names in a folder that are looked at for a file. */
+/** The most names in a folder that are searched for a file. */
 const lookedMax = 8_000;
 
-/** A change must wait until these live contents accept no more writes. */
+/** The change must wait until these live contents accept no more writes. */
 export class Unsealed extends Error {
   readonly contents: readonly string[];
 
@@ -47,44 +50,43 @@ export class Unsealed extends Error {
   }
 }
 
-/** A defect: some facts of a change were noted when it threw. The draft must not be written. */
+/** A defect: the change threw after some of its facts had been noted. The draft must not be written. */
 export class HalfMade extends Error {}
 
 export interface Circumstances {
   readonly version: () => string;
   readonly nowMs: number;
   /**
-   * The nodes of a content that may be named: it was announced. Empty: it is written in place.
-   *
+   * The nodes of a content that may be named because it was announced. Empty: it is written in place.
    * @throws LeaseholdError `STORE_FORGOTTEN`
    */
   readonly mayName: (change: PutChange) => readonly string[];
   /** @throws LeaseholdError `STORE_FORGOTTEN` if the nodes that are new may collect the content. */
   readonly mayPlace: (change: PlaceChange) => void;
-  /** Nodes that keep the names. */
+  /** The nodes that keep the names. */
   readonly keepers: readonly string[];
 }
 
-/** What a change has made of its path. */
+/** What a change made of its path. */
 export interface Made {
   readonly entry: Entry | null;
   readonly existed: boolean;
 }
 
-/** Changes in order, over a state that does not have them yet. */
+/** A sequence of changes on top of a state that they have not been applied to yet. */
 export class Draft implements Names {
   readonly #state: NamesState;
   readonly #byId = new Map<number, Name | null>();
   readonly #byPlace = new Map<string, Name | null>();
   readonly #placements = new Map<string, readonly string[]>();
-  /** Sets of nodes that are in the record. */
+  /** Sets of nodes that the record already contains. */
   readonly #sets = new Set<string>();
   list: NodeList;
   readonly #usage: UsageTable;
   #facts: Fact[] = [];
   readonly #events: NameEvent[] = [];
   #nextId: number;
-  /** The upper bound of the length of its record. */
+  /** The upper bound of the record's length. */
   bytes = 0;
 
   constructor(state: NamesState) {
@@ -98,7 +100,7 @@ export class Draft implements Names {
     return this.#facts;
   }
 
-  /** What the changes have done, in order. */
+  /** The events of the changes, in order. */
   get events(): readonly NameEvent[] {
     return this.#events;
   }
@@ -107,7 +109,7 @@ export class Draft implements Names {
     return this.#facts.length === 0 && this.#placements.size === 0 && this.list === this.#state.list;
   }
 
-  /** What to write, and to apply when it is written. */
+  /** The record to write, and to apply once it is written. */
   record(): NamesRecord {
     const placements = new Map(this.#placements);
     for (const content of contentsIn(this.#facts)) {
@@ -123,8 +125,7 @@ export class Draft implements Names {
   }
 
   /**
-   * Makes a change or, if it throws, nothing of it.
-   *
+   * Makes a change completely or, if it throws, not at all.
    * @throws LeaseholdError `FILE_NOT_FOUND`, `FILE_EXISTS`, `FILE_CHANGED`, `INVALID_PATH`, `UNSUPPORTED`,
    *   `QUOTA_EXCEEDED`
    * @throws Unsealed
@@ -135,7 +136,7 @@ export class Draft implements Names {
     try {
       return this.#make(change, circumstances);
     } catch (error) {
-      // The checks of each change come before its facts.
+      // Each change makes all checks before it notes its first fact.
       if (this.#facts.length > before)
         throw new HalfMade("a change of names was left half made", { cause: error });
       throw error;
@@ -222,7 +223,7 @@ export class Draft implements Names {
     this.bytes += this.#bytesOf([content]);
   }
 
-  /** A content is placed on nodes of the list when most of them have it on disk. */
+  /** A content is moved to listed nodes once most of them have it on disk. */
   #mustBeHeld(nodes: readonly string[], holders: readonly Holder[]): void {
     const isListed = nodes.every((id) => this.list.nodes.some((node) => node.id === id));
     if (!isListed || !isHeld(this.list, nodes, holders))
@@ -247,7 +248,7 @@ export class Draft implements Names {
     if (ifVersion !== null) checkVersion(path, there, ifVersion, sealed);
     if (ifContent !== null && contentOf(there) !== ifContent) throw changed(path);
     const folder = this.#folderFor(path, makeFolders);
-    // A file that becomes live keeps what it has.
+    // A file that becomes live keeps its data, so nothing need be sealed.
     if (there !== undefined && ifContent === null) this.#mustBeSealed([there], sealed);
     const composed = change.compose && this.#composed(change, change.compose);
     const nodes = composed !== undefined || content.id === "" ? [] : mayName(change);
@@ -356,7 +357,7 @@ export class Draft implements Names {
     if (foldersOnly && this.#mayHaveFile(there))
       throw new LeaseholdError("FILE_EXISTS", `there are files in ${JSON.stringify(path)}`);
     const isSnapshot = folderOfSnapshot(path) !== undefined;
-    // What a snapshot shares is sealed already.
+    // Contents shared by a snapshot are sealed already.
     if (!isSnapshot) {
       this.#mustHaveNoSnapshots(there);
       this.#mustBeSealed([there], sealed);
@@ -369,7 +370,7 @@ export class Draft implements Names {
     return { entry: null, existed: true };
   }
 
-  /** Whether a file is found below; also true if there is too much to look at. */
+  /** Whether there is a file below; also true if there are too many names to check. */
   #mayHaveFile(top: Name): boolean {
     const all = [top];
     for (let at = 0; at < all.length; at += 1) {
@@ -398,7 +399,7 @@ export class Draft implements Names {
     if (top !== "") this.#report({ what: "removed", path: top, isFolder: true });
   }
 
-  /** A name that is moved or copied to itself. */
+  /** Moving or copying a name to itself. */
   #keep(path: string, name: Name, entry: Entry): Made {
     if (entry === name.entry) return { entry, existed: true };
     this.#set({ ...name, entry });
@@ -416,7 +417,7 @@ export class Draft implements Names {
       if (ifVersion !== null) checkVersion(path, there, ifVersion, change.sealed);
       return this.#keep(path, there, before);
     }
-    // Its primary tells the time of its last write, whatever the name's entry says.
+    // The file's primary knows the time of the last write, so the name's entry does not matter.
     if (there.entry.content.isLive)
       throw new LeaseholdError(
         "UNSUPPORTED",
@@ -465,7 +466,7 @@ export class Draft implements Names {
     return { entry: made, existed: false };
   }
 
-  /** Paths in a snapshot are longer than those of the folder, and must still be paths. */
+  /** Paths in a snapshot are longer than those in the folder, and must still be valid. */
   #mustBeShort(source: Name, below: readonly Name[], path: string): void {
     const lengths = new Map([[source.id, lengthOf(path)]]);
     for (const { id, parent, name } of below) {
@@ -476,17 +477,16 @@ export class Draft implements Names {
     }
   }
 
-  /** A folder with snapshots stays until they are removed. */
+  /** A folder with snapshots can't be removed until they are gone. */
   #mustHaveNoSnapshots(name: Name | undefined): void {
     if (name !== undefined && this.#usage.ofName(name).snapshots > 0)
       throw exists(pathOf(this, name.id), "a snapshot in");
   }
 
   /**
-   * Checks the quotas of all folders whose use would grow. Each folder's change is the sum of what comes and
-   * of what leaves, so that a replaced file counts once, and a move within a folder does not count.
-   *
-   * @param gone names that the change replaces or takes from elsewhere
+   * Checks the quotas of all folders whose use would grow. A folder's change is what is added minus what is
+   * removed, so a replaced file counts once, and a move within a folder does not count.
+   * @param gone names that the change replaces, or takes from elsewhere
    * @throws LeaseholdError `QUOTA_EXCEEDED`
    */
   #mustFit({ folder, missing: made }: Place, coming: Usage, ...gone: readonly (Name | undefined)[]): void {
@@ -539,7 +539,7 @@ export class Draft implements Names {
     return target;
   }
 
-  /** The folder of a path: the nearest that exists, if the missing ones are to be made. */
+  /** The folder of a path. If missing folders are to be created, the nearest existing one. */
   #folderFor(path: string, makeFolders: boolean): Place {
     const parts = path.split("/").slice(0, -1);
     let folder = this.byId(rootId)!;
@@ -556,12 +556,12 @@ export class Draft implements Names {
     return { folder, missing: [] };
   }
 
-  /** Makes the missing folders, and a place for the last part of the path. */
+  /** Creates the missing folders, and returns the place for the last part of the path. */
   #placeIn({ folder, missing }: Place, path: string, nowMs: number): Omit<Name, "entry"> {
     let parent = folder.id;
     const parts = path.split("/");
     if (missing.length > 0) {
-      // The path of what is in them tells of the others: a deep path must not take the place of many changes.
+      // The topmost folder's event covers those below: a deep path must not push many changes out of the log.
       const top = parts.slice(0, parts.length - missing.length).join("/");
       this.#report({ what: "created", path: top, isFolder: true, isEmpty: true });
     }
@@ -573,7 +573,7 @@ export class Draft implements Names {
     return { id: this.#newId(), parent, name: parts.at(-1)! };
   }
 
-  /** The name and all below it, folders before what is in them. */
+  /** The name and everything below it, each folder before its children. */
   #below(top: Name): Name[] {
     const all = [top];
     let bytes = 0;
@@ -635,7 +635,7 @@ export class Draft implements Names {
     this.bytes += factBytesMax(name.name, name.entry) + this.#bytesOf(contentsIn([[name.id, name]]));
   }
 
-  /** Of their placements in the record; those on the same nodes share the names of these. */
+  /** Placements already in the record that names on the same nodes can share. */
   #bytesOf(contents: Iterable<string>): number {
     let bytes = 0;
     for (const content of contents) {
@@ -659,20 +659,20 @@ export class Draft implements Names {
   }
 }
 
-/** The folder of a path: the nearest that exists, and the missing ones between it and the path. */
+/** The folder of a path: the nearest existing one, and the missing ones between it and the path. */
 interface Place {
   readonly folder: Name;
   readonly missing: readonly string[];
 }
 
-/** What followers are told of an entry. */
+/** What followers learn about an entry. */
 function seenOf(entry: Entry): Pick<NameEvent, "isFolder" | "version" | "size"> {
   if (entry.kind === "folder") return { isFolder: true };
   const { version, content } = entry;
   return content.isLive ? { isFolder: false } : { isFolder: false, version, size: content.size };
 }
 
-/** The name as JSON in UTF-8, and the rest of a fact. */
+/** The length of the name as JSON in UTF-8, plus the rest of a fact. */
 export function factBytesMax(name: string, entry?: Entry): number {
   return 3 * name.length + 200 + (entry === undefined ? 0 : extraBytes(entry));
 }
@@ -686,13 +686,13 @@ function withAttributes<E extends Entry>(entry: E, { attributes: changes }: Touc
   return { ...entry, attributes: changeAttributes(entry.attributes, changes) };
 }
 
-/** The list of nodes, and its field. */
+/** The length of the list of nodes and its field. */
 const listBytesMax = 64 * 1024;
 
 const encoder = new TextEncoder();
 const lengthOf = (text: string): number => encoder.encode(text).length;
 
-/** @throws LeaseholdError `UNSUPPORTED` for a change of what is in a snapshot */
+/** @throws LeaseholdError `UNSUPPORTED` for a change inside a snapshot */
 function checkFixed(change: Change): void {
   if (change.kind === "nodes" || change.kind === "place") return;
   const paths = "to" in change ? [change.to] : [change.path];
@@ -712,7 +712,7 @@ function contentOf(name: Name | undefined): string | undefined {
   return name?.entry.kind === "file" ? name.entry.content.id : undefined;
 }
 
-/** A sealed live content's version was checked when it was sealed. */
+/** The version of a sealed live content was checked when it was sealed. */
 function checkVersion(
   path: string,
   name: Name | undefined,

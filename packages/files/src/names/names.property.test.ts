@@ -15,17 +15,17 @@ import {
   type Usage,
 } from "./types.js";
 
-/** A file system as a map of paths, in the simplest way. Each file has a byte. */
+/** A file system as the simplest possible map of paths. Each file has one byte. */
 class Model {
   readonly entries = new Map<string, string>();
   quotas = new Map<string, Quota>();
 
-  /** False if it is refused. */
+  /** Returns false if the change is refused. */
   make(change: NameChange): boolean {
     const before = { entries: new Map(this.entries), quotas: new Map(this.quotas) };
     const usage = new Map([...this.quotas.keys()].map((path) => [path, this.usageOf(path)]));
     if (!this.#make(change)) return false;
-    // A quota that was there before, wherever its folder is now, and what the folder had.
+    // A quota from before the change (wherever its folder is now), and what the folder contained then.
     const isMoved = (path: string): string =>
       change.kind === "move" && (path === change.from || path.startsWith(`${change.from}/`))
         ? change.to + path.slice(change.from.length)
@@ -301,7 +301,7 @@ test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     };
     expect(sorted(allOf(replay(journal)))).toEqual(sorted(model.entries));
     expect(usesOf(replay(journal))).toEqual(modelUses(model));
-    // A snapshot that is not whole yet is not begun from.
+    // Replay doesn't begin at an unfinished snapshot.
     const from = pieces === undefined ? snapshotFrom : 0;
     expect(sorted(allOf(replay(journal.slice(from))))).toEqual(sorted(model.entries));
     expect(usesOf(replay(journal.slice(from)))).toEqual(modelUses(model));
@@ -396,7 +396,7 @@ test("a content is named when most of its nodes have it, on disks that count", (
   state.apply(facts, placements, list);
   expect(state.placementOf("one")).toEqual(["a", "b", "c"]);
   expect([state.placedOn("a"), state.placedOn("d")]).toEqual([1, 0]);
-  // A name that moves, and one that is shared, keep the place of their content; the last takes it along.
+  // Moving or copying a name keeps the content's placement; removing its last name removes the placement.
   for (const wanted of [
     { kind: "move", from: "x", to: "y", sealed: [], ...across },
     { kind: "copy", from: "y", to: "z", sealed: [], ...across },
@@ -417,7 +417,7 @@ test("a content is named when most of its nodes have it, on disks that count", (
 test("a folder of 8,000 names is copied, and one of 8,001 is not", () => {
   const state = stateWith("f/x", { ...live, isLive: false, id: "one" });
   const fill = new Draft(state);
-  // With the folder itself.
+  // Including the folder itself.
   for (let count = 2; count < 8_000; count += 1)
     fill.make(
       { kind: "put", path: `f/${count}`, content: emptyContent, sealed: [], ...change },

@@ -1,51 +1,55 @@
 import { LeaseholdError, majorityOf } from "leasehold/common";
 
-/** The limit of the list, which is in each node's own record. At its longest it has 50 kB. */
+/**
+ * The most nodes on the list, which is in each node's own record. A list of this length has at most 50 kB.
+ */
 export const nodesMax = 100;
 
-/** A node as the names know it. */
+/** A node as the names record it. */
 export interface NodeEntry {
   readonly id: string;
-  /** `host:port` for the other nodes. */
+  /** `host:port` at which the other nodes reach it. */
   readonly address: string;
-  /** What may fail with it. Empty: nothing else does. */
+  /** The failure domain: nodes with the same zone may fail together. Empty: this node fails alone. */
   readonly zone: string;
-  /** A draining node gets no contents, and gives away those that it has. */
+  /** A draining node gets no contents and hands over those that it has. */
   readonly state: "serving" | "draining";
-  /** The id of its disk, whose acknowledgements alone count. Empty until the node has come with one. */
+  /**
+   * The id of its disk; only acknowledgements of this disk count. Empty until the node has joined with one.
+   */
   readonly disk: string;
 }
 
-/** All nodes, as a part of the names: each change has a new version. */
+/** All nodes, as part of the names: each change sets a new version. */
 export interface NodeList {
-  /** 0: the names do not have a list yet. */
+  /** 0: the names have no list yet. */
   readonly version: number;
   readonly nodes: readonly NodeEntry[];
-  /** The number of nodes that a put content is placed on. */
+  /** The number of nodes on which a put content is placed. */
   readonly copies: number;
 }
 
 export const noNodes: NodeList = { version: 0, nodes: [], copies: 3 };
 
-/** A node that has all of a content on this disk. */
+/** A node that has the whole content on this disk. */
 export interface Holder {
   readonly node: string;
   readonly disk: string;
 }
 
-/** One change of the list. `ifList`: the version that it was decided on. */
+/** One change of the list. `ifList`: the version of the list that the change is based on. */
 export type NodeChange = { readonly ifList: number | null } & (
   | { readonly what: "add"; readonly node: Pick<NodeEntry, "id" | "address" | "zone"> }
   | { readonly what: "drain" | "serve" | "remove"; readonly id: string }
-  /** The node has come with another disk. `before`: the one that it replaces. */
+  /** The node has joined with another disk. `before`: the disk that it replaces. */
   | { readonly what: "disk"; readonly id: string; readonly disk: string; readonly before: string }
   | { readonly what: "copies"; readonly copies: number }
 );
 
 export interface NodeFacts {
-  /** Nodes that keep the names. */
+  /** The nodes that keep the names. */
   readonly keepers: readonly string[];
-  /** How many contents are placed on a node. */
+  /** The number of contents placed on a node. */
   readonly placedOn: (node: string) => number;
 }
 
@@ -124,9 +128,8 @@ function entryOf({ nodes }: NodeList, id: string): NodeEntry {
 }
 
 /**
- * The nodes that a content is to be on: those that its id hashes to highest (rendezvous hashing), of zones of
- * their own first. So a node that comes or goes moves only its share.
- *
+ * The nodes that should have a content: those with the highest hashes for its id (rendezvous hashing),
+ * preferring nodes in different zones. So adding or removing a node moves only that node's share.
  * @param avoid nodes that the caller cannot reach: they come last
  */
 export function placementOf(
@@ -152,16 +155,16 @@ export function placementOf(
   return [...chosen, ...others.slice(0, Math.max(0, copies - chosen.length))].sort();
 }
 
-/** A change of a content's nodes, by one of them. */
+/** A change of a content's nodes, made by one of them. */
 export interface Step {
   readonly nodes: readonly string[];
-  /** The node that makes it: the one that is new, if one is. */
+  /** The node that makes the change: the new one, if any. */
   readonly taker: string;
 }
 
 /**
- * One step from the nodes that a content is on to those that it is to be on; undefined if it is there. A node
- * is given up only for another, until there are more than are wanted.
+ * One step from the nodes that have a content to those that should have it; undefined when there is nothing
+ * to do. A node is dropped only in exchange for another, unless there are more nodes than wanted.
  */
 export function stepTo(now: readonly string[], wanted: readonly string[]): Step | undefined {
   const added = wanted.find((node) => !now.includes(node));
@@ -173,7 +176,7 @@ export function stepTo(now: readonly string[], wanted: readonly string[]): Step 
   return { nodes, taker: added ?? kept[0]! };
 }
 
-/** Whether a majority of these nodes has the content, on disks that count. */
+/** Whether a majority of these nodes has the content on disks that count. */
 export function isHeld(
   { nodes }: NodeList,
   placement: readonly string[],
@@ -186,7 +189,7 @@ export function isHeld(
   return placement.length > 0 && having.length >= majorityOf(placement.length);
 }
 
-/** FNV-1a with the mixing of MurmurHash3 at its end, as texts that differ in one character are usual. */
+/** FNV-1a followed by the final mixing of MurmurHash3, because texts often differ in only one character. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -29,7 +29,7 @@ const quotaOf = (path: string, quota: Quota | null): Change => ({ kind: "quota",
 const across = { makeFolders: true, over: "anything", isDeep: true, ifVersion: null, sealed: [] } as const;
 const full = expect.objectContaining({ code: "QUOTA_EXCEEDED" });
 
-/** Names whose changes are made one by one, or together in one record. */
+/** Names whose changes are made one at a time, or together in one record. */
 class Made {
   readonly state = new NamesState();
   readonly #records: Uint8Array[] = [];
@@ -61,7 +61,7 @@ test("a folder may have exactly what its quota says, and not a byte and not a fi
   expect(() => names.make(put("f/y", 7))).toThrow(full);
   names.make(put("f/y", 6));
   expect(names.usage("f")).toMatchObject({ bytes: 10, files: 3 });
-  // What is replaced counts once, and what is moved inside does not count.
+  // Replaced files count once, and moves within the folder do not count.
   names.make(put("f/y", 6), { kind: "move", from: "f/y", to: "f/g/y", ...across });
   expect(() => names.make(put("f/g/y", 7))).toThrow(full);
   expect(() => names.make(put("f/h/z", 0))).toThrow(full);

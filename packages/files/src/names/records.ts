@@ -4,15 +4,15 @@ import type { LogPart, NameEvent, NameEventKind } from "./change-log.js";
 import type { NodeList } from "./nodes.js";
 import type { Attributes, Content, Entry, Fact, Part, Placement } from "./types.js";
 
-/** One block of the journal of names: a batch of changes, or a part of a snapshot. Both are facts. */
+/** One block of the journal of names: a batch of changes or a part of a snapshot. Both consist of facts. */
 export interface NamesRecord {
   readonly nextId: number;
   readonly facts: readonly Fact[];
-  /** Those of the contents that are in the facts, and those that have changed. */
+  /** The placements of the contents in the facts, and placements that have changed. */
   readonly placements?: readonly Placement[];
   /** The list of nodes, if it has changed. */
   readonly list?: NodeList | undefined;
-  /** What the changes have done. A record that a former version wrote has none. */
+  /** The events of the changes. Absent in records from a former version. */
   readonly log?: LogPart | undefined;
 }
 
@@ -40,13 +40,13 @@ type FileFields = [
   parts?: readonly PartFields[],
 ];
 
-/** Without a birth: of a former version, whose numbers were those of more than one log. */
+/** Has no birth: written by a former version, which reused the same numbers for several logs. */
 type LogFields = [first: number, events: EventFields[], birth?: string];
 
 type EventFields = [
   what: NameEventKind,
   path: string,
-  /** 2: it is empty. */
+  /** 2: the folder is empty. */
   isFolder: 0 | 1 | 2,
   version?: string | null,
   size?: number | null,
@@ -72,14 +72,13 @@ type RecordFields = [
   facts: Fields[],
   placements: Grouped[],
   list: NodeList | null,
-  /** Absent: of a former version. */
+  /** Absent in records from a former version. */
   log?: LogFields | null,
 ];
 
 /**
- * Records have no number of their format. Those of a later version of Leasehold don't begin with a number, or
- * have more fields.
- *
+ * Records carry no format number. Those of a later version of Leasehold don't begin with a number, or have
+ * more fields.
  * @throws LeaseholdError `VERSION_MISMATCH`, `FILE_DAMAGED`
  */
 export function decodeNames(bytes: Uint8Array): NamesRecord {
@@ -105,7 +104,7 @@ export function decodeNames(bytes: Uint8Array): NamesRecord {
 
 const recordLength = 5;
 const isLog = (log: unknown): boolean => (log ?? null) === null || (Array.isArray(log) && isCount(log[0]));
-/** How many fields the facts have: of what is gone, of a folder, of a file. */
+/** The number of fields in a fact: of a removed name, a folder, a file. */
 const factLengths = new Set([1, 4, 5, 6, 10, 11, 12]);
 
 function ofLaterVersion(): LeaseholdError {
@@ -124,7 +123,7 @@ function grouped(placements: readonly Placement[]): Grouped[] {
 
 const ungrouped = ([nodes, contents]: Grouped): Placement[] => contents.map((content) => [content, nodes]);
 
-/** The upper bound of the length of a content's id, and of a set of nodes, in the placements of a record. */
+/** The upper bound of the length of a content's id and a set of nodes in the placements of a record. */
 export const placedBytesMax = 72;
 export const nodesBytes = (nodes: readonly string[]): number =>
   nodes.reduce((sum, node) => sum + node.length + 3, 8);
@@ -205,10 +204,10 @@ function some(attributes: Attributes | null | undefined): { readonly attributes?
   return attributes === undefined || attributes === null ? {} : { attributes };
 }
 
-/** The upper bound of the length of a part in a record. */
+/** The upper bound of a part's length in a record. */
 const partBytes = 96;
 
-/** The upper bound of the length in a record of what most entries do not have. */
+/** The upper bound of the length in a record of the fields that most entries lack. */
 export function extraBytes(entry: Entry): number {
   const parts = entry.kind === "file" ? (entry.content.parts?.length ?? 0) : 0;
   return parts * partBytes + attributeBytes(entry.attributes);

@@ -71,7 +71,7 @@ test("a snapshot keeps what a folder has, with versions and times, whatever come
   expect(names.at("f/.snapshots/s/g/y")).toEqual(before.y);
   expect(names.at("f/.snapshots/s/z")).toBeUndefined();
   expect(names.at("f/.snapshots/s")).toEqual({ kind: "folder", modifiedMs: 9 });
-  // Its contents are still named.
+  // The snapshot's contents still have names.
   for (const entry of [before.x, before.y])
     expect(entry?.kind === "file" && names.state.isNamed(entry.content.id)).toBe(true);
   names.make({ kind: "copy", from: "f/.snapshots/s/x", to: "f/x", ...across });

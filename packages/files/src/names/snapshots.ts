@@ -1,21 +1,21 @@
 /**
- * Snapshots of folders: copies that do not change, each in a folder of this name in its folder. That is in no
- * list and in no copy, and what it has counts for no quota.
+ * Snapshots of folders are read-only copies. Each folder keeps its snapshots in a child folder of this name,
+ * which appears in no list and in no copy. Its contents count for no quota.
  */
 export const snapshotsName = ".snapshots";
 
-/** Snapshots of one folder. */
+/** The most snapshots of one folder. */
 export const snapshotsMax = 100;
 
-/** Leases' names are limited to 512 bytes. */
+/** Lease names are limited to 512 bytes. */
 export const pathBytesMax = 480;
 
-/** Whether a path is that of snapshots, or in one. */
+/** Whether a path is the snapshots' folder, or below it. */
 export function isInSnapshots(path: string): boolean {
   return path.split("/").includes(snapshotsName);
 }
 
-/** The folder of which a path is a snapshot; undefined if it is none. */
+/** The folder of which a path is a snapshot; undefined if the path is not a snapshot. */
 export function folderOfSnapshot(path: string): string | undefined {
   const parts = path.split("/");
   const isSnapshot = parts.length >= 2 && parts.indexOf(snapshotsName) === parts.length - 2;

@@ -12,35 +12,35 @@ const BTree = sortedBtree.default;
 export const rootId = 0;
 const root: Name = { id: rootId, parent: -1, name: "", entry: { kind: "folder", modifiedMs: 0 } };
 
-/** Reads of names, by the state and by a draft of changes to it. */
+/** Reads of names, shared by the state and by a draft of changes to it. */
 export interface Names {
   byId(id: number): Name | undefined;
   child(parent: number, name: string): Name | undefined;
-  /** In the order of their paths: folders are sorted with a slash at their end. */
+  /** In order of path; folders sort with a slash at the end. */
   children(parent: number, from: string): Iterable<Name>;
   liveIds(): Iterable<number>;
 }
 
-/** The key of a name in the order of paths. Names contain no space before the first slash of the key. */
+/** The key of a name in path order. The parent's id ends at the first space. */
 export function placeOf({ parent, name, entry }: Pick<Name, "parent" | "name" | "entry">): string {
   return `${parent} ${name}${entry.kind === "folder" ? "/" : ""}`;
 }
 
-/** All names and their contents, as a state machine: `apply` is its only transition. */
+/** All names and their contents, as a state machine. `apply` is the only transition. */
 export class NamesState implements Names {
-  /** Greater than each id so far. */
+  /** Greater than every id so far. */
   nextId = rootId + 1;
   readonly #byId = new Map<number, Name>([[rootId, root]]);
   readonly #byPlace = new BTree<string, Name>(undefined, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
   list: NodeList = noNodes;
-  /** How many names each content has. */
+  /** The number of names of each content. */
   readonly #uses = new Map<string, number>();
-  /** The nodes that each content is on; contents on the same nodes share one array. */
+  /** The nodes of each content. Contents on the same nodes share one array. */
   readonly #placements = new Map<string, readonly string[]>();
   readonly #sets = new Map<string, readonly string[]>();
   readonly #placedOn = new Map<string, number>();
   readonly #live = new Set<number>();
-  /** The upper bound of the length in records of all that most names do not have. */
+  /** The upper bound of the length in records of all fields that most names lack. */
   extraBytes = 0;
   readonly usage = new UsageTable();
 
@@ -73,8 +73,8 @@ export class NamesState implements Names {
   }
 
   /**
-   * All names that are here now and have not changed when their turn comes, so that it ends however fast
-   * names change.
+   * All names that exist now, except those that have changed by the time they are reached. So the iteration
+   * ends however fast names change.
    */
   all(): Generator<Name> {
     return this.#unchanged([...this.#byId.values()]);
@@ -84,7 +84,7 @@ export class NamesState implements Names {
     for (const name of all) if (this.#byId.get(name.id) === name) yield name;
   }
 
-  /** Empty for a content without a name, and for one that is written in place. */
+  /** Empty for a content that has no name or is written in place. */
   placementOf(content: string): readonly string[] {
     return this.#placements.get(content) ?? [];
   }
@@ -99,12 +99,12 @@ export class NamesState implements Names {
     return { nextId: this.nextId, facts, placements: [...placements], list: this.list };
   }
 
-  /** How many contents are on that node. */
+  /** The number of contents on that node. */
   placedOn(node: string): number {
     return this.#placedOn.get(node) ?? 0;
   }
 
-  /** On how many nodes the files of that folder are to be. */
+  /** The number of nodes that should have the files of that folder. */
   copiesIn(folder: number): number {
     for (let name = this.byId(folder); name !== undefined; name = this.byId(name.parent)) {
       const copies = copiesIn(name.entry.attributes);
@@ -113,14 +113,14 @@ export class NamesState implements Names {
     return this.list.copies;
   }
 
-  /** Of the content of a file, which other names may have, too: these keep what they have. */
+  /** The content of a file. Its other names, if any, keep the content. */
   copiesOf({ parent }: Name, content: string): number {
     const copies = this.copiesIn(parent);
     const isShared = (this.#uses.get(content) ?? 0) > 1;
     return isShared ? Math.max(copies, this.placementOf(content).length) : copies;
   }
 
-  /** Immutable contents on that node, in the order of their names' places after that one. */
+  /** Immutable contents on that node after that name, in the order of their names. */
   contents(
     node: string,
     after: string,
@@ -151,7 +151,7 @@ export class NamesState implements Names {
     this.#placeAll(placements, list);
   }
 
-  /** Applies a record of a journal, whose use is counted at the end: {@link endReplay}. */
+  /** Applies a record of a journal. Usage is counted at the end: see {@link endReplay}. */
   replay(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
     for (const fact of facts) this.#apply(fact, false);
     this.#placeAll(placements, list);
@@ -197,7 +197,7 @@ export class NamesState implements Names {
     for (const part of partsOf(content)) this.#uses.set(part.id, (this.#uses.get(part.id) ?? 0) + 1);
   }
 
-  /** Without recursion, as a folder that was moved may be deeper than any path. */
+  /** Not recursive, because a moved folder may be deeper than any path. */
   #forget(top: Name, withAllBelow: boolean): void {
     const all = [top];
     for (let name = all.pop(); name !== undefined; name = all.pop()) {
@@ -212,7 +212,7 @@ export class NamesState implements Names {
     const { id, entry } = name;
     this.#byId.delete(id);
     this.extraBytes -= extraBytes(entry);
-    // A name that was moved in its place has replaced it there already.
+    // A name moved to its place has already replaced it.
     if (this.#byPlace.get(placeOf(name)) === name) this.#byPlace.delete(placeOf(name));
     if (entry.kind === "folder") return;
     this.#live.delete(id);
@@ -228,9 +228,8 @@ export class NamesState implements Names {
   }
 
   /**
-   * Ends a replay. A snapshot beside changes may contain names whose folder was removed, and names before
-   * their folder: it removes the former, and counts anew what is in each folder.
-   *
+   * Ends a replay. A snapshot written between changes may contain names whose folder was removed, and names
+   * that come before their folder. This removes the former and recounts what each folder contains.
    * @returns steps, between which the node may renew its leases: there may be a million names
    */
   *endReplay(): Generator<void> {
@@ -263,13 +262,13 @@ export class NamesState implements Names {
   }
 }
 
-/** The ids of the contents that disks have of these names. */
+/** The ids of the contents that disks store for these names. */
 export function* contentsIn(facts: readonly Fact[]): Generator<string> {
   for (const [, name] of facts)
     if (name?.entry.kind === "file") for (const { id } of partsOf(name.entry.content)) yield id;
 }
 
-/** The contents that disks have of one. */
+/** The contents that disks store for one content. */
 export function partsOf(content: Content): readonly Part[] {
   return content.parts ?? (content.id === "" ? [] : [content]);
 }
@@ -284,7 +283,7 @@ export function find(names: Names, path: string): Name | undefined {
   return found;
 }
 
-/** The nearest folder above a path that exists. */
+/** The nearest existing folder above a path. */
 export function folderAbove(names: Names, path: string): number {
   let folder = rootId;
   for (const part of path.split("/").slice(0, -1)) {
@@ -303,7 +302,7 @@ export function pathOf(names: Names, id: number): string {
   return parts.join("/");
 }
 
-/** Names in a folder as lists show them. */
+/** The names in a folder, as lists show them. */
 export function* shownIn(names: Names, folder: number, from: string): Generator<Name> {
   for (const child of names.children(folder, from)) if (child.name !== snapshotsName) yield child;
 }

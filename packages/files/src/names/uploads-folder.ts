@@ -1,2 +1,4 @@
-/** The folder of the root with the parts of S3's uploads. It is in no bucket, and followers don't see it. */
+/**
+ * The folder in the root that holds the parts of S3 uploads. It is in no bucket, and followers don't see it.
+ */
 export const uploadsFolder = ".s3-uploads";

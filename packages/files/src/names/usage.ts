@@ -9,14 +9,14 @@ interface Names {
 }
 
 /**
- * The use of each folder: what is in it, however deep. So a change costs a step for each folder above it,
- * also if it moves a folder with everything in it.
+ * The use of each folder: what it contains at any depth. A change therefore costs a step for each folder
+ * above it, even if it moves a folder with everything in it.
  */
 export class UsageTable {
   readonly #byFolder = new Map<number, Usage>();
   readonly #before: UsageTable | undefined;
 
-  /** @param before what counts for folders that this table has nothing of */
+  /** @param before the usage of folders that this table has no entry for */
   constructor(before?: UsageTable) {
     this.#before = before;
   }
@@ -33,11 +33,11 @@ export class UsageTable {
     return { ...usage, files: usage.files + 1 };
   }
 
-  /** Counts in a folder and all above it what comes into it or leaves it. */
+  /** Counts, in a folder and all folders above it, what is added or removed. */
   add(names: Names, folder: number, usage: Usage): void {
     let change = usage;
     for (const id of foldersFrom(names, folder)) {
-      // A snapshot counts as one above, and what is in it does not count.
+      // For the folders above, a snapshot counts as one, and its contents do not count.
       const isOfSnapshots = names.byId(id)?.name === snapshotsName;
       if (isOfSnapshots) {
         const snapshots = id === folder ? Math.sign(usage.files) : 0;
@@ -51,10 +51,10 @@ export class UsageTable {
     this.#byFolder.delete(folder);
   }
 
-  /** Counts all names anew. */
+  /** Recounts all names. */
   *count(names: ReadonlyMap<number, Name>): Generator<void> {
     this.#byFolder.clear();
-    /** Names in each folder that are not counted yet. */
+    /** The number of names in each folder that are not counted yet. */
     const left = new Map<number, number>();
     let seen = 0;
     for (const { parent } of names.values()) {
@@ -67,7 +67,10 @@ export class UsageTable {
     }
   }
 
-  /** Counts a name, and each folder above that has no other left; without recursion: a tree may be deep. */
+  /**
+   * Counts a name, and each parent folder whose children are then all counted. Not recursive: a tree may be
+   * deep.
+   */
   #countFrom(first: Name, names: ReadonlyMap<number, Name>, left: Map<number, number>): void {
     let name = first;
     for (;;) {
@@ -85,7 +88,7 @@ export class UsageTable {
   }
 }
 
-/** Names that are looked at in one step. */
+/** Names processed in one step. */
 export const namesPerStep = 8_192;
 
 /** The use of a name without what is in it. */
@@ -111,7 +114,7 @@ export function plus(one: Usage, other: Usage): Usage {
   };
 }
 
-/** What the quotas of a folder and of those above it leave. */
+/** What the quotas of a folder and those above it leave. */
 export function leftIn(names: Names & { readonly usage: UsageTable }, folder: number): Quota {
   const least = { bytes: null as number | null, files: null as number | null };
   for (const id of foldersFrom(names, folder)) {

@@ -5,14 +5,14 @@ import type { Answered, AskOptions } from "../protocol/messages.js";
 import { noBytes } from "../protocol/messages.js";
 import { FrameReader, writeFrame } from "./frames.js";
 
-/** Requests to one node without an answer, and their bytes. */
+/** The most unanswered requests to one node, and the most bytes in them. */
 const pendingMax = 1_024;
 const pendingBytesMax = 64 * 2 ** 20;
 
 /** The longest wait for a connection, ms. */
 const dialMsMax = 1_000;
 
-/** Dials the node and checks its identity; resolves with the paused socket. */
+/** Dials the node and verifies its identity. Resolves with the paused socket. */
 export type Dial = (signal: AbortSignal) => Promise<Socket>;
 
 interface Pending {
@@ -20,7 +20,7 @@ interface Pending {
   readonly settle: (answered: Answered<never> | LeaseholdError) => void;
 }
 
-/** The encoding of an error in an answer. */
+/** How an error is encoded in an answer. */
 export interface ErrorHead {
   readonly code: string;
   readonly message: string;
@@ -33,7 +33,7 @@ interface AnswerHead {
   readonly error?: ErrorHead;
 }
 
-/** One connection to a node, dialled on demand and redialled after a loss. */
+/** One connection to a node, dialled on demand and again after it is lost. */
 export class Channel {
   readonly #node: string;
   readonly #dial: Dial;

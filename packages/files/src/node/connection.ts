@@ -7,23 +7,23 @@ import type { ErrorHead } from "./channel.js";
 import { type Frame, FrameReader, writeFrame } from "./frames.js";
 import { admitted, authError, refusal, type Self, welcome } from "./introduction.js";
 
-/** Requests of one connection in progress; no more are read meanwhile. */
+/** Requests in progress on one connection. At this limit nothing more is read. */
 const workingMax = 64;
-/** Timeout of the hello of an accepted connection, ms. */
+/** Timeout for the hello on an accepted connection, ms. */
 const helloMsMax = 5_000;
-/** Time for a refused peer to read the reason, ms. */
+/** How long a refused peer has to read the reason, ms. */
 const lingerMs = 500;
 
 export interface ConnectionPorts {
   readonly self: Self;
   readonly timers: Timers;
   readonly answerer: Answerer;
-  /** The peer is authenticated, and may send requests. */
+  /** Called when the peer is authenticated and may send requests. */
   admitted(): void;
   refused(why: LeaseholdError): void;
 }
 
-/** An accepted connection: first the introduction, then requests. */
+/** An accepted connection. The introduction comes first, then requests. */
 export class Connection {
   readonly #ports: ConnectionPorts;
   readonly #socket: Socket;
@@ -93,7 +93,7 @@ export class Connection {
     try {
       if (kind === "register") checkRegister(node, ask as Asks["register"]);
       const answered = await this.#ports.answerer.answer(kind, ask, body);
-      // The block is on disk, and nothing keeps its bytes.
+      // The block is on disk, and nothing refers to its bytes any more.
       if (kind === "piece") release();
       this.#write({ id, answer: answered.answer }, answered.body);
     } catch (error) {
@@ -105,7 +105,7 @@ export class Connection {
     if (!this.#socket.destroyed) writeFrame(this.#socket, head, body);
   }
 
-  /** Sends the reason, and closes the connection. */
+  /** Sends the reason and closes the connection. */
   #refuse(why: LeaseholdError): void {
     this.#ports.refused(why);
     this.#socket.off("data", this.#read);
@@ -117,7 +117,7 @@ export class Connection {
   }
 }
 
-/** A new disk voids the votes of the one before, so only the node itself may register it. */
+/** A new disk voids the votes of the previous one, so only the node itself may register it. */
 function checkRegister(node: string, ask: Asks["register"]): void {
   if (ask.node !== node)
     throw new LeaseholdError("PERMISSION_DENIED", `node ${node} cannot register a disk of ${ask.node}`);

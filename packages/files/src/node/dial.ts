@@ -7,9 +7,8 @@ import { FrameReader, writeFrame } from "./frames.js";
 import { authError, checkPeer, checkWelcome, hello, type Self } from "./introduction.js";
 
 /**
- * Dials a node. Both sides have identified each other when it resolves; the socket is paused.
- *
- * @throws LeaseholdError the reason of a refusal by either side; or an error of the socket.
+ * Dials a node. When this resolves, both sides have authenticated each other and the socket is paused.
+ * @throws LeaseholdError the reason for a refusal by either side; or an error of the socket.
  */
 export async function dial(
   self: Self,
@@ -56,7 +55,7 @@ async function firstHead(socket: Socket): Promise<unknown> {
   }
 }
 
-/** The next event of that name. Later data waits in the socket. */
+/** Waits for the next event with that name. Later data stays in the socket. */
 function when(socket: Socket, event: "connect" | "secureConnect" | "data"): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const happened = (value: Buffer): void => {
@@ -70,7 +69,7 @@ function when(socket: Socket, event: "connect" | "secureConnect" | "data"): Prom
     };
     const failed = (error: Error): void => {
       done();
-      // Errors after the socket is destroyed are ignored.
+      // Errors after the socket has been destroyed are ignored.
       socket.on("error", () => undefined);
       reject(error);
     };

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { type Frame, FrameReader, writeFrame } from "./frames.js";
 
-/** Frames with bodies of these lengths, each full of its number. */
+/** Frames with bodies of these lengths, each filled with its number. */
 function sent(lengths: readonly number[]): Buffer {
   const chunks: Uint8Array[] = [];
   const socket = {
@@ -23,7 +23,7 @@ test.each([1_000, 4_093, 65_536, Infinity])("frames of all sizes arrive in chunk
   const frames: Frame[] = [];
   for (let at = 0; at < bytes.length; at += size) frames.push(...reader.read(bytes.subarray(at, at + size)));
   expect(frames.map(({ head }) => head)).toEqual(lengths.map((_, number) => ({ number, text: "ä" })));
-  // Nobody releases them, so they keep their bytes.
+  // The frames are not released, so they keep their bytes.
   for (const [number, { body }] of frames.entries()) {
     expect(body).toHaveLength(lengths[number]!);
     expect(body.every((byte) => byte === number)).toBe(true);

@@ -2,30 +2,35 @@ import type { Socket } from "node:net";
 import { LeaseholdError } from "leasehold/common";
 import { Buffers } from "../buffers.js";
 
-/** The limit of JSON. A list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it. */
+/**
+ * The limit of a frame's JSON. A list of 1,000 files, or of 5,000 blocks, takes less than a quarter of it.
+ */
 const headBytesMax = 4 * 2 ** 20;
-/** The limit of the data of one call. */
+/** The limit of a frame's data. */
 const bodyBytesMax = 4 * 2 ** 20;
 /** The lengths of head and body, 32 bits each. */
 const lengthBytes = 8;
 
-/** Data that is sent with its head in one piece: to copy it costs less than a second write. */
+/** Data up to this length is copied behind its head: that costs less than a second write. */
 const copiedBytesMax = 16 * 2 ** 10;
-/** Longer frames are gathered in memory that is used again. */
+/** Longer frames are gathered in memory that is reused. */
 const reusedBytesMin = 64 * 2 ** 10;
 
-/** One request or answer: JSON, and data. */
+/** One request or answer: JSON and data. */
 export interface Frame {
   readonly head: unknown;
   readonly body: Uint8Array;
-  /** Says that nothing uses the body any more. A receiver that keeps it does not call this. */
+  /** Call it when nothing uses the body any more. A receiver that keeps the body does not call it. */
   readonly release: () => void;
 }
 
-/** Sockets whose frames wait for the end of this turn of the event loop. */
+/** Sockets with frames to be sent at the end of this turn of the event loop. */
 const corked = new Set<Socket>();
 
-/** Frames of one turn of the event loop are sent together: a system call costs more than a short frame. */
+/**
+ * Writes a frame. All frames of one turn of the event loop are sent together, because a system call costs
+ * more than a short frame.
+ */
 export function writeFrame(socket: Socket, head: unknown, body: Uint8Array): void {
   const text = JSON.stringify(head);
   const headBytes = Buffer.byteLength(text);
@@ -54,7 +59,7 @@ function uncorkAll(): void {
 export class FrameReader {
   readonly #buffers = new Buffers();
   readonly #lengths = Buffer.alloc(lengthBytes);
-  /** The frame that is being gathered, and whether its memory is used again. */
+  /** The frame being gathered, and whether its memory is reused. */
   #gathered: Buffer = this.#lengths;
   #filled = 0;
   #headBytes: number | undefined;
@@ -92,7 +97,7 @@ export class FrameReader {
     const release = (): void => {
       if (all.length >= reusedBytesMin) this.#buffers.give(all);
     };
-    // Not a Buffer, whose slices are no copies.
+    // Not a Buffer, because a Buffer's slices are not copies.
     const body = new Uint8Array(all.buffer, all.byteOffset + headBytes, all.length - headBytes);
     return { head, body, release };
   }

@@ -4,7 +4,7 @@ import { admitted, checkWelcome, hello, type Self, type Versions, welcome } from
 
 const self = (node: string): Self => ({ cluster: "leasehold", node, knows: () => true });
 
-/** The version of a connection between nodes that speak these. */
+/** The version of a connection between nodes that support these versions. */
 function agreed(dialling: Versions, accepting: Versions): readonly number[] {
   const { version } = admitted(self("b"), nothingAsked, hello(self("a"), "b", dialling), accepting);
   return [version, checkWelcome(self("a"), "b", welcome(self("b"), version), dialling)];
@@ -30,7 +30,7 @@ test("a node that knows one version only, and doesn't say a newest, is understoo
     node: "a",
     version: 2,
   });
-  // It looks at `version` of our hello alone.
+  // It reads only `version` in our hello.
   expect(hello(self("a"), "b", { oldest: 2, newest: 3 })).toMatchObject({ hello: { version: 2 } });
 });
 

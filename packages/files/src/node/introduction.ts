@@ -9,15 +9,15 @@ import {
 } from "leasehold/common";
 import { type AuthCause, type AuthFault, type Proof, unprovenClaim } from "leasehold/runtime";
 
-/** Versions of all frames after the introduction, both included. */
+/** The versions supported for frames after the introduction, inclusive. */
 export interface Versions {
   readonly oldest: number;
   readonly newest: number;
 }
 
 /**
- * A connection has the newest version that both nodes speak. A new version keeps the one before, so that
- * nodes are upgraded one by one.
+ * A connection uses the newest version that both nodes support. A new version keeps the previous one, so that
+ * nodes can be upgraded one at a time.
  */
 const spoken: Versions = { oldest: 2, newest: 2 };
 
@@ -25,7 +25,7 @@ const spoken: Versions = { oldest: 2, newest: 2 };
 export interface Self {
   readonly cluster: string;
   readonly node: string;
-  /** Whether a node of that name belongs to the cluster, as far as this one knows. */
+  /** Whether a node with that name belongs to the cluster, as far as this node knows. */
   knows(node: string): boolean;
 }
 
@@ -40,8 +40,7 @@ export function authError({ cause, text }: AuthFault): LeaseholdError {
 }
 
 /**
- * Checks that the peer has proven that it may be this node of our cluster.
- *
+ * Checks that the peer has proved that it may act as this node of our cluster.
  * @throws LeaseholdError `UNAUTHENTICATED`, `CLUSTER_MISMATCH`, `PERMISSION_DENIED`.
  */
 export function checkPeer({ cluster }: Self, node: string, proof: Proof | AuthFault): void {
@@ -50,17 +49,17 @@ export function checkPeer({ cluster }: Self, node: string, proof: Proof | AuthFa
   if (fault !== undefined) throw authError(fault);
 }
 
-/** The dialler's first frame. Nodes that know one version only look at `version`, the oldest. */
+/** The dialler's first frame. Nodes that support only one version read only `version`, the oldest. */
 export function hello({ cluster, node }: Self, to: string, { oldest, newest } = spoken): object {
   return { hello: { version: oldest, newest, cluster, node, to } };
 }
 
-/** The acceptor's first frame, with the version of the connection. */
+/** The acceptor's first frame, with the connection's version. */
 export function welcome({ cluster, node }: Self, version: number): object {
   return { welcome: { version, cluster, node } };
 }
 
-/** The acceptor's first frame if it refuses. */
+/** The acceptor's first frame when it refuses. */
 export function refusal({ code, message }: LeaseholdError): object {
   return { refused: { code, message } };
 }
@@ -73,9 +72,8 @@ export interface Admitted {
 }
 
 /**
- * Returns the sender of the hello. Keys and plain TCP prove no name and no cluster; checking them
- * nevertheless finds mistakes in lists of addresses.
- *
+ * Returns the sender of the hello. Keys and plain TCP prove neither name nor cluster; checking them still
+ * finds mistakes in lists of addresses.
  * @throws LeaseholdError the reason to refuse it.
  */
 export function admitted(self: Self, proof: Proof, head: unknown, ours = spoken): Admitted {
@@ -98,8 +96,7 @@ export function admitted(self: Self, proof: Proof, head: unknown, ours = spoken)
 }
 
 /**
- * Checks the answer to a hello, and returns the version of the connection.
- *
+ * Checks the answer to a hello and returns the connection's version.
  * @throws LeaseholdError the other side's refusal, or the reason to refuse it.
  */
 export function checkWelcome(self: Self, to: string, head: unknown, ours = spoken): number {

@@ -14,9 +14,9 @@ import type { Answerer } from "../protocol/messages.js";
 import { Connection } from "./connection.js";
 import { authError, type Self } from "./introduction.js";
 
-/** Two from each other node; the rest is for nodes that reconnect before the loss is noticed. */
+/** Two connections from each other node. The rest is for nodes that reconnect before a loss is noticed. */
 const connectionsMax = 256;
-/** Limit of unauthenticated connections: beyond it, the oldest is closed. */
+/** Limit for unauthenticated connections. Beyond it the oldest is closed. */
 const strangersMax = 64;
 /** Timeout of the TLS handshake, ms. */
 const handshakeMsMax = 5_000;
@@ -30,13 +30,13 @@ export interface ListenerOptions {
   readonly refused: (address: string, why: LeaseholdError) => void;
 }
 
-/** The server for the other nodes. */
+/** The server for connections from other nodes. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
   readonly #tls: TlsAcceptor | undefined;
   readonly #sockets = new Set<Socket>();
-  /** Unauthenticated connections, the oldest first. */
+  /** Unauthenticated connections, oldest first. */
   readonly #strangers = new Set<Socket>();
 
   constructor(options: ListenerOptions) {
@@ -56,7 +56,7 @@ export class Listener {
       const why = `cannot listen on ${formatAddress(host, port)}: ${(cause as Error).message}`;
       throw new LeaseholdError("UNREACHABLE", why, { cause });
     }
-    // A failed connection affects only itself.
+    // A connection that fails affects no other.
     this.#server.on("error", () => undefined);
   }
 

@@ -26,7 +26,7 @@ import { Listener } from "./listener.js";
 import { nodeCredentials } from "./security.js";
 import { startFiles } from "./start.js";
 
-/** Nodes of files on real sockets, and impostors. */
+/** File nodes on real sockets, and impostors. */
 
 const authority = new Authority("/CN=ours");
 const others = new Authority("/CN=others");
@@ -81,7 +81,7 @@ async function addresses(): Promise<Record<Name, string>> {
 
 const portOf = (address: string): number => Number(address.split(":")[1]);
 
-/** How a test connects: with a certificate, the key of a role, or without TLS. */
+/** How a test connects: with a certificate, with the key of a role, or without TLS. */
 type Way = TlsFiles | { readonly role: string; readonly key: string } | "plain" | "nothing to show";
 
 async function open(address: string, way: Way): Promise<Socket> {
@@ -105,7 +105,7 @@ const hello = (from: string, to = "a", cluster = "leasehold") => ({
 });
 const question = (id: number, kind: string, ask: object = {}) => ({ id, kind, ask });
 
-/** All answers of a node to these frames, until the last one or the end of the connection. */
+/** All answers of a node to these frames, up to the last one or the end of the connection. */
 async function said(address: string, way: Way, ...heads: readonly object[]): Promise<unknown[]> {
   const socket = await open(address, way);
   const reader = new FrameReader();
@@ -259,12 +259,12 @@ describe("who dials", () => {
   const self: Self = { cluster: "leasehold", node: "a", knows };
   let heard: number;
 
-  /** A server at b's address that welcomes every node, and counts what it receives. */
+  /** A server at b's address that accepts every node and counts the bytes it receives. */
   async function answering(way: Way, as = "b", cluster = "leasehold"): Promise<number> {
     const welcomes = (socket: Socket): void => {
       socket.on("error", () => undefined);
       socket.once("data", (chunk: Buffer) => {
-        // Without TLS it receives the beginning of a handshake.
+        // Without TLS it receives the start of a handshake.
         if (chunk.includes("hello")) heard += 1;
         writeFrame(socket, { welcome: { version: 2, cluster, node: as } }, noBytes);
       });
@@ -467,7 +467,7 @@ test("a changed certificate counts for connections made after that", async () =>
   expect(await tries()).toBe("UNAUTHENTICATED");
   await replace("a", node("a", others));
   expect(await tries()).toBe("welcome");
-  // An untrusted certificate is not loaded; the one before stays in use.
+  // An untrusted certificate is not loaded: the previous one stays in use.
   copyFileSync(others.for("client").cert, files.b.cert);
   await expect.poll(() => notes.lines.length, { interval: 5 }).toBeGreaterThan(0);
   expect(notes.lines[0]).toMatch(/what was read before stays in use/);

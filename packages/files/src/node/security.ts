@@ -10,8 +10,7 @@ import {
 import type { Self } from "./introduction.js";
 
 /**
- * The credentials of a node, like those of a member of its cluster; `undefined` on loopback without any.
- *
+ * A node's credentials, like those of a member of its cluster; `undefined` on loopback without credentials.
  * @throws LeaseholdError `INVALID_CONFIG`.
  */
 export async function nodeCredentials(

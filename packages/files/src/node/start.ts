@@ -26,49 +26,49 @@ import { nodeCredentials } from "./security.js";
  * member NODE of the cluster, or a cluster key with the role of a member.
  */
 export interface StartFilesOptions extends SecurityOptions {
-  /** The name of the cluster, which certificates contain. Default `"leasehold"`. */
+  /** The name of the cluster, as in its certificates. Default `"leasehold"`. */
   readonly cluster?: string | undefined;
-  /** The name of this node, a key of `nodes`. */
+  /** The name of this node: a key of `nodes`. */
   readonly node: string;
   /**
-   * The `host:port` of each of the one to five nodes that the cluster begins with, the same at each. They
-   * keep the names, of which a majority of them must run: three survive the loss of one, five that of two.
-   * Other nodes are added by {@link Files.changeNodes}; such a node `joins`, and has itself and some of the
+   * The `host:port` of each of the cluster's one to five initial nodes; all of them have the same list. They
+   * keep the names and need a majority: three nodes survive the loss of one, five the loss of two. Other
+   * nodes are added by {@link Files.changeNodes}; such a node sets `joins` and lists itself and some of the
    * others here.
    */
   readonly nodes: Readonly<Record<string, string>>;
-  /** The node was added to a cluster that is there already. Default false. */
+  /** Whether this node was added to an existing cluster. Default false. */
   readonly joins?: boolean | undefined;
   /**
-   * The address to listen on, if it differs from the one in `nodes`. Beyond loopback `key`, `keyFile` or
+   * The address to listen on, if it differs from the one in `nodes`. Beyond loopback, `key`, `keyFile` or
    * `tls` is required.
    */
   readonly listen?: string | undefined;
-  /** Leases of the primaries, whose names begin with `files/`. Not closed by `close`. */
+  /** The leases of primaries; their names begin with `files/`. Not closed by `close`. */
   readonly leases: Leases;
   /** This node's disk. Not closed by `close`. */
   readonly store: BlockStore;
   /** Block size of new files, in bytes: 512 to 4 MiB, default 256 KiB. */
   readonly blockSize?: number | undefined;
   /**
-   * TTL of the leases: after this time another node becomes the primary of a file whose primary has died.
-   * Default `"5s"`, or the nearest value that the ground allows.
+   * TTL of the leases: when a primary has died, another node takes over after this time. Default `"5s"`, or
+   * the nearest value that the ground allows.
    */
   readonly ttl?: Duration | undefined;
-  /** The time that a lease must still run when a read is done. Default `"10ms"`. */
+  /** How long a lease must still run when a read is done. Default `"10ms"`. */
   readonly leaseMargin?: Duration | undefined;
   /** Time limit of one call. Default `"20s"`. */
   readonly timeout?: Duration | undefined;
-  /** Idle time after which a file's lease is released. Default `"1m"`. */
+  /** How long a file is idle before its lease is released. Default `"1m"`. */
   readonly idle?: Duration | undefined;
   /**
-   * Bytes per second that this node fetches of contents that it lacks or that are placed on it anew. Default
-   * 32 MiB. A function is asked each time.
+   * The rate, in bytes per second, at which this node fetches contents that it lacks or that have been placed
+   * on it anew. Default 32 MiB. A function is called each time.
    */
   readonly rebalanceRate?: number | (() => number) | undefined;
   /** The pause between two blocks of the scrub. Default `"100ms"`. */
   readonly scrubPause?: Duration | undefined;
-  /** Receives refused connections, once a minute for each cause (`docs/log-events.md`). Default: none. */
+  /** Receives refused connections, at most once a minute per cause (`docs/log-events.md`). Default: none. */
   readonly logger?: Logger | undefined;
 }
 
@@ -77,29 +77,28 @@ const blockSizeDefault = 256 * 2 ** 10;
 /** Bytes per second. */
 export const rebalanceRateDefault = 32 * 2 ** 20;
 const rebalanceBytesPerSMin = 64 * 2 ** 10;
-/** They keep the names, of which each has all. */
+/** Each of these nodes keeps all names. */
 const foundersMax = 5;
 const blockSizeMin = 512;
 const blockSizeMax = 4 * 2 ** 20;
 
 /** Timeout of one answer of another node, ms. */
 const answerTimeoutMs = 2_000;
-/** The time for readers of a content that no path has any more, ms. */
+/** How long a content that no path has any more is kept for its readers, ms. */
 const graceMs = 60_000;
 const sweepPauseMs = 2_000;
-/** A snapshot of names costs as much as it saves. */
+/** At this many records a snapshot of the names costs as much as it saves. */
 const recordsMin = 2_000;
-/** A follower of changes may fall behind by as many. */
+/** How many changes a follower may fall behind. */
 const keptChanges = 10_000;
 const announcedMs = 15 * 60_000;
 
-/** Requests with blocks have a connection of their own, so that short requests do not wait behind them. */
+/** Requests with blocks have a connection of their own, so that short requests don't wait behind them. */
 const bulk: ReadonlySet<Kind> = new Set<Kind>(["put", "fetch", "operate", "piece", "hold", "bit"]);
 
 /**
- * Starts a node of replicated files. Resolves when it listens; calls wait up to `timeout` until its disk has
- * joined (at the first start of a cluster, when all nodes are present).
- *
+ * Starts a node of replicated files. Resolves when it listens. Calls wait up to `timeout` until the node's
+ * disk has joined (at a cluster's first start: until all nodes are present).
  * @throws LeaseholdError `INVALID_CONFIG`; `CONFIG_MISMATCH` if the disk belongs to another node or list of
  *   nodes; `UNREACHABLE` if it cannot listen; `INVALID_URL`, `INVALID_DURATION`, `STORE_CORRUPT`.
  */
@@ -176,7 +175,7 @@ class Channels {
     this.#connect = connect;
   }
 
-  /** Of nodes that have left, no more than the list of nodes can have are kept. */
+  /** Channels of nodes that have left are kept: at most as many as the list of nodes allows. */
   to(name: string, isBulk: boolean): Channel {
     const pair = getOrInsert(this.#all, name, () => {
       const dialled: Dial = (signal) => this.#connect(name, signal);
@@ -250,7 +249,7 @@ function isRefusal(error: unknown): error is LeaseholdError {
   return error instanceof LeaseholdError && error.code !== "UNREACHABLE";
 }
 
-/** Limits log messages: strangers and mistakes in lists of addresses repeat. */
+/** Limits log messages, because strangers and mistakes in lists of addresses cause many. */
 function refusalsTo(logger: Logger): (which: string, why: LeaseholdError) => void {
   const events = eventLog(logger);
   return (which, { code, message }) => {

@@ -5,16 +5,16 @@ import type { ReplicatedFile } from "../types.js";
 const chunkBytes = 2 ** 20;
 
 export interface ReadStreamOptions {
-  /** The first byte, default 0. */
+  /** The first byte. Default 0. */
   readonly start?: number | undefined;
-  /** The end, exclusive. Default: the end of the file when it is reached. */
+  /** The end, exclusive. Default: the end of the file at the time when it is reached. */
   readonly end?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A readable stream of a file's content. It is not a snapshot: the rest of the stream reflects concurrent
- * changes.
+ * A readable stream of a file's content. The stream is not a snapshot: it reflects concurrent changes to the
+ * part not read yet.
  */
 export function readStream(file: ReplicatedFile, options: ReadStreamOptions = {}): Readable {
   return Readable.from(chunksOf(file, options), { objectMode: false, highWaterMark: chunkBytes });
@@ -25,7 +25,7 @@ async function* chunksOf(
   { start = 0, end = Infinity, signal }: ReadStreamOptions,
 ): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset < end;) {
-    // Reads end at block boundaries, so that each block is read once.
+    // Reads end at block boundaries, so that each block is read only once.
     const toBoundary = chunkBytes - (offset % chunkBytes);
     const bytes = await file.read(offset, Math.min(toBoundary, end - offset), { signal });
     if (bytes.length === 0) return;
@@ -41,8 +41,8 @@ export interface WriteStreamOptions {
 }
 
 /**
- * A writable stream to a file. When it has finished, all data is on disk at a majority. Data is buffered, so
- * that blocks are written whole.
+ * A writable stream to a file. When it finishes, all data is on disk at a majority. Data is buffered, so that
+ * whole blocks are written.
  */
 export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteStreamOptions = {}): Writable {
   let offset = start;
@@ -71,7 +71,7 @@ export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteSt
   });
 }
 
-/** Reports the outcome to a stream. */
+/** Reports the outcome to a stream callback. */
 function settle(work: Promise<void>, done: (error?: Error) => void): void {
   const tell = (error?: Error): void => done(error);
   void work.then(() => tell(), tell);

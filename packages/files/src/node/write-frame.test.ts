@@ -39,7 +39,7 @@ it("sends the frames of one turn together, in order, with long and short bodies"
   await done;
   const heads = bodies.map((_, at) => ({ at }));
   expect(found.map(({ head }) => head)).toEqual([...heads, ...heads]);
-  // `toEqual` would take seconds for these bodies.
+  // `toEqual` would take seconds for bodies of this size.
   for (const [at, { body }] of found.entries()) expect(body.equals(bodies[at % bodies.length]!)).toBe(true);
 });
 

@@ -17,7 +17,7 @@ import { validVotes } from "./standings.js";
 
 /** Blocks of one file in flight to one node. */
 const blocksAtOnce = 4;
-/** Changes of one file queued for one node: a node that is further behind catches up later. */
+/** Changes of one file queued for one node. A node that falls further behind catches up later. */
 const changesAtOnceMax = 64;
 
 const pauseBaseMs = 20;
@@ -35,17 +35,17 @@ export class Copies {
   readonly epoch: bigint;
   readonly #parts: NodeParts;
   readonly #pauses: Pauses;
-  /** Nodes whose copy is incomplete, or has missed a change. */
+  /** Nodes whose copy is incomplete or has missed a change. */
   readonly #behind: Set<string>;
   readonly #missed = new Set<string>();
   readonly #catchingUp = new Map<string, Promise<boolean>>();
   readonly #waiting = new Map<string, number>();
-  /** Changes in flight to a node, or waiting until its copy is complete. */
+  /** Changes sent to a node and not yet answered, or waiting until its copy is complete. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #ended = new AbortController();
-  /** A replica refused the epoch: a later one has begun. */
+  /** A replica refused the epoch because a later one has begun. */
   superseded = false;
-  /** This node's copy has a damaged block in a version that no other copy has. */
+  /** This node's copy has a damaged block, in a version that no other copy has. */
   hasLost = false;
 
   constructor(parts: NodeParts, path: string, epoch: bigint) {
@@ -118,7 +118,7 @@ export class Copies {
     }
     const message = `no node that answers has block ${index} of ${path} in version ${tag}: ${failures.join("; ")}`;
     if (isNowhere) throw new NowhereError("FILE_DAMAGED", message);
-    // A node that has not answered may have it.
+    // A node that has not answered may have the block.
     throw new LeaseholdError(isDamaged ? "FILE_DAMAGED" : "NO_QUORUM", message);
   }
 
@@ -142,7 +142,7 @@ export class Copies {
 
   /**
    * Resolves when a majority that includes this node has the change on disk. Rejects after the time limit;
-   * then some nodes may have it.
+   * some nodes may have the change by then.
    */
   async change<C extends Change>(kind: C, ask: Asks[C], body: Uint8Array, left: () => number): Promise<void> {
     const votes: Vote[] = [];
@@ -169,17 +169,17 @@ export class Copies {
     isDone = true;
   }
 
-  /** The node reports a lost copy: its acknowledgements of this tenure count no more. */
+  /** Handles a node's report that it lost its copy: its acknowledgements in this tenure no longer count. */
   lackedBy(node: string): void {
     if (this.#parts.nodes.includes(node) && node !== this.#parts.node) this.#miss(node);
   }
 
-  /** Resolves when each node has acknowledged the changes that were begun, or is known to be behind. */
+  /** Resolves when each node has either acknowledged the changes begun so far or is known to be behind. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Completes the copies of a majority. */
+  /** Completes the copies at a majority. */
   async completeMajority(left: () => number): Promise<void> {
     let complete = 1;
     const needed = majorityOf(this.#parts.nodes.length);
@@ -194,7 +194,7 @@ export class Copies {
     );
   }
 
-  /** Completes one node's copy. False if that failed. */
+  /** Completes one node's copy. Resolves with false on failure. */
   catchUp(node: string): Promise<boolean> {
     return getOrInsert(this.#catchingUp, node, () =>
       this.#copyTo(node)
@@ -211,8 +211,8 @@ export class Copies {
   }
 
   /**
-   * Sends the blocks, then the header, then the removals: an interrupted copy lacks nothing that was
-   * acknowledged, by its own header or by the new one.
+   * Sends the blocks, then the header, then the removals. If this is interrupted, the copy has every
+   * acknowledged block that its header, old or new, refers to.
    */
   async #copyTo(node: string): Promise<void> {
     const { path } = this;
@@ -232,8 +232,8 @@ export class Copies {
       await this.#ask(node, "put", { path, epoch, index, tag, spare: false, later }, undefined, bytes);
     });
     const { header } = await replica.meta(path);
-    // Also if the file does not exist: a header that a reset has left out must not count with this epoch's
-    // mark.
+    // Done even if the file does not exist: a header that a reset has ruled out must not count with this
+    // epoch's mark.
     const ours = header === undefined ? null : headerText(header);
     if (theirs !== ours) await this.#ask(node, "header", { path, epoch, header: ours });
     const strange = [...there.keys()].filter((index) => !here.has(index));
@@ -287,8 +287,8 @@ export class Copies {
   }
 
   /**
-   * Repeats the work at each node until enough have done it. Then pending work continues, and no new work
-   * begins.
+   * Repeats the work at each node until enough have succeeded. Work in progress then continues, but none is
+   * begun.
    */
   #untilEnough(
     left: () => number,

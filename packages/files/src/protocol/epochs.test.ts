@@ -41,7 +41,8 @@ test("a copy that is marked as complete has its blocks on disk", async () => {
 });
 
 test("a change that an earlier reset has left out does not come back from the copy that has it", async () => {
-  // The primary of epoch 2 wrote to its own disk alone; that of epoch 3 has served without it since.
+  // The primary of epoch 2 wrote only to its own disk. The primary of epoch 3 has served since, without that
+  // write.
   const stores = [
     await diskOf("a", 2n, 2n, "lost"),
     await diskOf("b", 3n, 1n, "kept"),
@@ -58,8 +59,8 @@ test.each([
   ["at the next primary", "b"],
   ["at a copy that is completed", "a"],
 ])("a file whose creation an earlier reset has left out does not appear: %s", async (_, left) => {
-  // The primary of epoch 2 created the file on its own disk alone; that of epoch 3 has recorded that it does
-  // not exist.
+  // The primary of epoch 2 created the file only on its own disk. The primary of epoch 3 has recorded that
+  // the file does not exist.
   const stores = await Promise.all(
     names.map(async (node) => {
       const store = await diskOf(node, 3n, 1n, "old!");

@@ -7,10 +7,10 @@ export function isLeaseholdError(error: unknown, ...codes: readonly ErrorCode[])
   return error instanceof LeaseholdError && codes.includes(error.code);
 }
 
-/** The primary's tenure is over and the operation was not begun: the next primary may do it. */
+/** The primary's tenure ended before the operation began: the next primary may carry it out. */
 export class TenureOver extends Error {}
 
-/** No copy that was asked has the block in this version, not even damaged. */
+/** None of the copies asked has the block in this version, not even damaged. */
 export class NowhereError extends LeaseholdError {}
 
 export const notFound = (path: string): LeaseholdError =>
@@ -42,7 +42,7 @@ export function checkRange(offset: number, length: number): void {
     );
 }
 
-/** The farthest time from 1970 that a `Date` can have, ms. */
+/** The latest time that a `Date` can represent, ms since 1970. */
 const timeMsMax = 8.64e15;
 
 /** @throws LeaseholdError `INVALID_RANGE`. */

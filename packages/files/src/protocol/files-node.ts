@@ -28,14 +28,14 @@ import { Standings } from "./standings.js";
 import { Upkeep } from "./upkeep.js";
 import { type Checksum, Uploads } from "./uploads.js";
 
-/** The limit of primaries in a status. */
+/** The most primaries that a status lists. */
 const listedMax = 1_000;
 
 export interface FilesNodeOptions {
   readonly node: string;
-  /** The nodes that the cluster begins with, in any order; those to ask, if `joins`. */
+  /** The initial nodes of the cluster, in any order. With `joins`: the nodes to ask. */
   readonly nodes: readonly string[];
-  /** The node was added to a cluster that is there already. */
+  /** The node was added to an existing cluster. */
   readonly joins?: boolean;
   readonly addresses: Readonly<Record<string, string>>;
   readonly world: World;
@@ -50,7 +50,7 @@ export interface FilesNodeOptions {
 }
 
 /**
- * One node: its copies, its primaries, and the files that are written in place, by keys. Paths are in
+ * One node: its copies, its primaries, and the files that are written in place, by key. Paths are handled in
  * `tree/named-files.ts`.
  */
 export class FilesNode implements Answerer {
@@ -124,7 +124,7 @@ export class FilesNode implements Answerer {
     return new OpenFile(this.router, path, result.blockSize);
   }
 
-  /** The file of that path, which need not exist. */
+  /** Returns the file at that path, which need not exist. */
   named(path: string): ReplicatedFile {
     return new OpenFile(this.router, path, this.parts.settings.blockSize);
   }
@@ -135,7 +135,7 @@ export class FilesNode implements Answerer {
     return result.stat;
   }
 
-  /** The states of these files, as a majority has them. */
+  /** The states of these files, as known to a majority. */
   stats(paths: readonly string[], signal?: AbortSignal): Promise<Map<string, FileStat>> {
     return statsOf(this.parts, paths, signal);
   }
@@ -145,7 +145,7 @@ export class FilesNode implements Answerer {
     await this.router.operate(path, { kind: "remove", ifVersion: ifVersion ?? null }, noBytes, signal);
   }
 
-  /** Removes this node's copy of a file that nobody can name any more. */
+  /** Removes this node's copy of a file that can no longer be named. */
   async collect(path: string): Promise<void> {
     await this.router.forget(path);
     await this.#replica.collect(path);

@@ -5,14 +5,13 @@ import type { Replica } from "./replica.js";
 import { othersNeeded, type Standings } from "./standings.js";
 
 /**
- * One attempt of a node with an empty disk to join. True when its disk counts.
- *
- * - All nodes are present, and none has joined: the cluster begins, with these disks.
- * - A node that has joined knows this disk from the beginning of the cluster: it has forgotten nothing.
- * - Otherwise the disk replaces another. It registers at so many others that each majority in which the lost
- *   disk has voted contains one of them. A node attaches the registration to each vote, so that votes of the
- *   lost disk count no more together with its own; it returns its earlier promises here. This node knows
- *   nothing of their files until a primary has completed its copy.
+ * One attempt to join, by a node with an empty disk. True when its disk counts.
+ * - If all nodes are present and none has joined, the cluster begins with these disks.
+ * - If a joined node knows this disk from the beginning of the cluster, the disk has forgotten nothing.
+ * - Otherwise the disk replaces another. The node registers it at enough others that every majority in which
+ *   the lost disk voted includes one of them. A registered node attaches the registration to each of its
+ *   votes, so that votes of the lost disk no longer count together with its own; in reply it returns the
+ *   promises that it has made. This node knows nothing of their files until a primary has completed its copy.
  */
 export async function tryToJoin(
   standings: Standings,
@@ -51,7 +50,7 @@ export async function tryToJoin(
   return true;
 }
 
-/** A node that was added to a cluster keeps contents only: it learns which nodes to ask for their names. */
+/** A node added to a cluster keeps only contents: it learns which nodes to ask for their names. */
 async function follow(
   standings: Standings,
   contacts: readonly string[],
@@ -65,7 +64,7 @@ async function follow(
       await standings.follow(answer);
       return true;
     } catch {
-      // Another one may know.
+      // Another node may know.
     }
   }
   return false;

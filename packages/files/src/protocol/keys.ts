@@ -1,6 +1,6 @@
 /** The replicated file whose blocks are the journal of names. */
 export const namesKey = "names";
-/** Keys of contents that are written in place. */
+/** Prefix of contents that are written in place. */
 export const livePrefix = "live/";
-/** Keys of contents that never change: they come after all others in the store. */
+/** Prefix of contents that never change: in the store they come after all others. */
 export const uploadPrefix = "~/";

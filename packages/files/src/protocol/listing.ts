@@ -6,8 +6,8 @@ import type { NodeParts } from "./settings.js";
 import { validVotes } from "./standings.js";
 
 /**
- * The states of files, as a majority has them: as a reset would find them. Files that do not exist are left
- * out.
+ * The states of files as known to a majority, which is how a reset would find them. Files that do not exist
+ * are left out.
  */
 export async function statsOf(
   parts: NodeParts,
@@ -29,7 +29,7 @@ function statOf(path: string, copies: readonly ListedFile[]): FileStat | undefin
   const known = copies.filter(({ base }) => base !== null);
   const bases = known.map(({ base }) => BigInt(base!));
   const newestBase = bases.reduce((one, other) => (one > other ? one : other), 0n);
-  // Copies without a header know that the file does not exist.
+  // A copy without a header knows only that the file does not exist.
   const counting = known.filter(({ header }, at) => header !== null && bases[at] === newestBase);
   const headers = counting.map(({ header }) => headerOf(header!)).sort(compareVersions);
   const stamps = counting.map(({ newest }) => stampOf(newest!)).sort(compareVersions);

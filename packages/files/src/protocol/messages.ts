@@ -2,31 +2,33 @@ import type { Holder } from "../names/nodes.js";
 import type { NamesOperation, NamesResult } from "../names/types.js";
 import type { FileStat } from "../types.js";
 
-/** Requests between nodes. Epochs are decimal texts, tags and headers the texts of `records.ts`. */
+/** Requests between nodes. Epochs are decimal texts; tags and headers are the texts of `records.ts`. */
 export interface Asks {
-  /** Refuses all earlier epochs from now on, and returns the state of the copy. */
+  /** Promises to refuse all earlier epochs, and returns the state of the copy. */
   promise: { readonly path: string; readonly epoch: string };
-  /** The tags of the blocks after that index, from the process that has promised. */
+  /** The tags of the blocks after that index, from the process that made the promise. */
   blocks: { readonly path: string; readonly after: number; readonly incarnation: string };
   /**
    * Writes a block. The content is the body.
-   *
-   * - `spare`: data of a program, which leaves the disk its reserve
-   * - `later`: a copy that need not be on disk before the following header or mark
+   * - `spare`: a program's data, which must leave the disk its reserve
+   * - `later`: part of a copy; needs no sync before the following header or mark
    */
   put: BlockName & { readonly epoch: string; readonly spare: boolean; readonly later?: boolean };
-  /** A header; `null` in a copy: the file does not exist, and nothing of an earlier epoch remains. */
+  /**
+   * A header. In a copy, `null` means that the file does not exist and that nothing of an earlier epoch
+   * remains.
+   */
   header: { readonly path: string; readonly epoch: string; readonly header: string | null };
-  /** Removes a block from before this epoch that the file does not have. */
+  /** Removes a block of an earlier epoch that the file does not have. */
   drop: { readonly path: string; readonly epoch: string; readonly index: number };
-  /** Marks the copy as complete, for the process with this incarnation. */
+  /** Marks the copy as complete, if the process has this incarnation. */
   mark: { readonly path: string; readonly epoch: string; readonly incarnation: string };
   /** The content of a block in exactly this version. */
   fetch: BlockName;
   /** The state of these files here. */
   list: { readonly paths: readonly string[] };
   standing: Record<never, never>;
-  /** Registers a node's new disk: votes of earlier generations count no more. */
+  /** Registers a node's new disk: votes of earlier generations no longer count. */
   register: { readonly node: string; readonly generation: number; readonly store: string };
   /** The promised epochs of the files after that path. */
   promises: { readonly after: string };
@@ -40,26 +42,29 @@ export interface Asks {
     readonly path: string;
     readonly operation: OperationAny;
     readonly timeoutMs: number;
-    /** The sender can't be the primary, and has found none: the node becomes it if it can. */
+    /**
+     * Sent by a node that can't be the primary and has found none: the receiver becomes the primary if it
+     * can.
+     */
     readonly begins?: boolean;
   };
-  /** A block of a content that never changes. Its bytes are the body. */
+  /** A block of an immutable content. Its bytes are the body. */
   piece: PieceName & { readonly tag: string };
   /**
-   * Makes a content durable, after fetching what is missing here from other nodes for a while. The body is
-   * the first block, if `tag` is not null.
+   * Makes a content durable, first fetching any missing blocks from other nodes, for a limited time. The body
+   * is the first block, if `tag` is not null.
    */
   hold: {
     readonly content: string;
     readonly blocks: number;
     readonly checksum: number;
     readonly tag: string | null;
-    /** Nodes that may have what is missing. */
+    /** Nodes that may have the missing blocks. */
     readonly nodes: readonly string[];
   };
-  /** A block of a content that never changes. */
+  /** Reads a block of an immutable content. */
   bit: PieceName;
-  /** The upload of this content was given up before it could be named. */
+  /** The upload of this content was abandoned before the content was named. */
   discard: { readonly content: string };
 }
 
@@ -76,7 +81,7 @@ interface BlockName {
 
 export type Kind = keyof Asks;
 
-/** How often the disk of each node was replaced, as far as the answering node knows. */
+/** How often each node's disk was replaced, as far as the answering node knows. */
 export type Generations = Readonly<Record<string, number>>;
 
 /** The fields that make an answer count as a vote. */
@@ -89,7 +94,7 @@ export interface Vote {
 
 export interface PromiseAnswer extends Vote {
   readonly header: string | null;
-  /** The node's process: a later one may lack unsynced changes, or the disk. */
+  /** The node's process. A later process may lack unsynced changes, or even the disk. */
   readonly incarnation: string;
 }
 
@@ -115,7 +120,7 @@ export interface Answers {
 }
 
 export interface HoldAnswer extends Holder {
-  /** Blocks that are not here yet: 0 if the whole content is on disk. */
+  /** The number of blocks still missing here; 0 if the whole content is on disk. */
   readonly missing: number;
 }
 
@@ -140,8 +145,8 @@ export interface Standing {
 }
 
 /**
- * Operations on one file that is written in place. Only `sealed` ones are done when it is sealed: their
- * callers know that its name may have another content.
+ * Operations on one file that is written in place. After it is sealed only those marked `sealed` are served,
+ * because their callers know that its name may have another content.
  */
 export type Operation =
   | { readonly kind: "stat"; readonly sealed?: boolean }
@@ -153,7 +158,7 @@ export type Operation =
   | { readonly kind: "append" }
   | { readonly kind: "truncate"; readonly size: number }
   | { readonly kind: "remove"; readonly ifVersion: string | null }
-  /** No change is accepted from then on. */
+  /** From then on no change is accepted. */
   | { readonly kind: "seal"; readonly ifVersion: string | null };
 
 export type OperationAny = Operation | NamesOperation;
@@ -167,14 +172,14 @@ export interface OperationResult {
   readonly blockSize: number;
   /** The offset of the appended bytes. */
   readonly offset?: number;
-  /** The number of nodes that have all of the file. */
+  /** The number of nodes that have the whole file. */
   readonly nodes?: number;
 }
 
-/** Blocks per answer, which stays far below the limit of a frame. */
+/** Blocks per answer. This stays far below the limit of a frame. */
 export const blocksPerPage = 5_000;
 export const pathsPerPage = 1_000;
-/** Copied blocks per sync. The last of them is answered after the sync. */
+/** Copied blocks per sync. The last of them is answered only after the sync. */
 export const copiesPerSync = 256;
 
 /** The limit of one call of a program, in bytes. */
@@ -194,9 +199,9 @@ export interface AskOptions {
 /** Requests to other nodes. */
 export interface Peers {
   /**
-   * Rejects with a {@link LeaseholdError}: the other node's own, or `UNREACHABLE` when the request has
-   * certainly not arrived, or `TIMEOUT` when it may have. `operate` arrives at most once; the others may
-   * arrive repeatedly and late.
+   * Rejects with a {@link LeaseholdError}: the other node's own, `UNREACHABLE` if the request certainly did
+   * not arrive, or `TIMEOUT` if it may have. `operate` arrives at most once; other requests may arrive
+   * repeatedly and late.
    */
   ask<K extends Kind>(node: string, kind: K, ask: Asks[K], options: AskOptions): Promise<Answered<K>>;
 }

@@ -33,7 +33,9 @@ const codeOf = ({ router }: FilesNode, change: Change): Promise<string> =>
     ({ code }: { code: string }) => code,
   );
 
-/** A cluster with a folder of files with the longest names, and a change from its first node. */
+/**
+ * A cluster with a folder of files that have the longest possible names, and a change from its first node.
+ */
 async function withFiles(count: number): Promise<(changes: readonly Change[]) => Promise<string[]>> {
   const files = await FilesCluster.start(await Promise.all(names.map((name) => joinedDisk(name))));
   const node = files.nodes.get("a")!;
@@ -64,7 +66,7 @@ test("a disk without room for a snapshot still takes removals, in the same tenur
   };
   await files.during(codeOf(node, putAt("first")));
   const { resets } = node.router.counters;
-  // As many records as a tenure writes before its first snapshot.
+  // The number of records that a tenure writes before its first snapshot.
   const paths = Array.from({ length: 1_999 }, (_, at) => `f${at}`);
   expect(await files.during(inTurn(paths.map(putAt)))).toEqual(new Set(["done"]));
   roomBytes = 1_000;
@@ -97,7 +99,7 @@ test("the longest attributes of many names are listed in pages, and read again a
   const node = files.nodes.get("a")!;
   await files.during(codeOf(node, putAt("first")));
   const attributes = { n: "\u0001".repeat(8_191) };
-  // One page has up to 1,000 names, and of these 21.
+  // A page holds up to 1,000 names, but only 21 of these.
   const count = 100 * effort;
   const paths = Array.from({ length: count }, (_, at) => `f/${String(at).padStart(3, "0")}`);
   const long = paths.map((path) => ({ ...putAt(path), attributes }) as Change);
@@ -118,7 +120,7 @@ test("the longest attributes of many names are listed in pages, and read again a
     return seen;
   };
   expect(await listed()).toBe(count);
-  // As many records as a tenure writes before its snapshot.
+  // The number of records that a tenure writes before its snapshot.
   const one = async (): Promise<void> => {
     for (let at = 0; at < 2_001; at += 1) expect(await codeOf(node, putAt("g"))).toBe("done");
   };

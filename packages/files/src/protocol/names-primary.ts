@@ -25,20 +25,23 @@ import { compareVersions, type Stamp, stampOf } from "./records.js";
 import type { NodeParts } from "./settings.js";
 import { Tenure } from "./tenure.js";
 
-/** Changes that wait. */
+/** The most changes that may wait. */
 const waitingMax = 4_096;
-/** Changes in one record, and the bytes of a record from which on no other change is taken into it. */
+/** The most changes in one record, and the size in bytes at which no more are added to a record. */
 const changesPerRecord = 256;
 const recordBytes = 512 * 1024;
-/** The longest record: of these bytes and the longest change, or of the log. Below the limit of a block. */
+/**
+ * The longest record: `recordBytes` and either the longest change or the change log. It is below the limit of
+ * a block.
+ */
 const recordBytesMax = 3.25 * 2 ** 20;
-/** Facts in one record of a snapshot, which has at most `recordBytes` and one fact. */
+/** Facts in one record of a snapshot. Such a record has at most `recordBytes` and one more fact. */
 const factsPerPiece = 1_000;
-/** Bytes of attributes in one page of a list, beyond which it ends. */
+/** A page of a list ends when its attributes exceed this many bytes. */
 const pageBytes = 512 * 1024;
-/** Records after which a snapshot begins, as a share of all names: it costs as much as it saves. */
+/** A snapshot begins after this many records, as a share of all names: then it costs as much as it saves. */
 const recordsPerName = 0.1;
-/** The size of most names in a snapshot. */
+/** The size that most names stay below in a snapshot. */
 const bytesPerName = 256;
 /** Records that are read concurrently when a tenure begins. */
 const recordsAtOnce = 16;
@@ -52,18 +55,17 @@ interface Waiting {
 }
 
 /**
- * The primary of all names, for one tenure. It has them in memory and answers under its lease; changes that
- * wait together are one record of the journal, which takes effect when a majority has it.
- *
- * The journal is replayed from the header's floor. A snapshot is written between changes, as facts that are
- * true at their place in the journal; then the floor is moved to its first record.
+ * The primary of all names, for one tenure. It keeps the names in memory and answers reads under its lease.
+ * Changes that wait at the same time go into one record of the journal, which takes effect when a majority
+ * has it. Replay starts at the header's floor. A snapshot is written between changes, as facts that are true
+ * at their position in the journal; then the floor moves to the snapshot's first record.
  */
 export class NamesPrimary implements Serving {
   readonly tenure: Tenure;
   readonly #parts: NodeParts;
   readonly #state = new NamesState();
   readonly #announced: Announced;
-  /** Contents that are being placed on another node: it does not collect them meanwhile. */
+  /** Contents being placed on another node, which must not collect them meanwhile. */
   readonly #moves: Announced;
   readonly #log: ChangeLog;
   readonly #pauses: Pauses;
@@ -88,7 +90,7 @@ export class NamesPrimary implements Serving {
     this.#moves = new Announced(nowMs, parts.settings.announcedMs);
   }
 
-  /** Names are needed by everything: their primary stays. */
+  /** Everything needs the names, so their primary never idles out. */
   get isIdle(): boolean {
     return false;
   }
@@ -107,24 +109,24 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    // The lease is renewed meanwhile.
+    // Pauses so that the lease can be renewed.
     for (const _ of this.#state.endReplay()) await this.#pauses.pause(0);
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
     const isNewLog = this.#log.begin(this.tenure.epoch.toString(36));
     if (this.#state.list.version === 0) await this.#found();
-    // The next primary goes on with the log.
+    // The next primary continues the log.
     else if (isNewLog) await this.#write({ nextId: this.#state.nextId, facts: [] }, []);
   }
 
-  /** The nodes that the cluster began with are the first list. */
+  /** The cluster's initial nodes form the first list. */
   async #found(): Promise<void> {
     const nodes = this.#parts.founders.map((node) => ({ ...node, zone: "", state: "serving" as const }));
     const list = { ...noNodes, version: 1, nodes };
     await this.#write({ nextId: this.#state.nextId, facts: [], list }, []);
   }
 
-  /** A few records at a time: the node's leases are renewed between them, and memory is for these only. */
+  /** Reads a few records at a time: in between the node's leases are renewed, and memory is bounded. */
   async #replay(indices: readonly number[]): Promise<void> {
     const records: Uint8Array[] = [];
     let length = 0;
@@ -158,7 +160,7 @@ export class NamesPrimary implements Serving {
       if (result.isDone !== true) this.tenure.assertHeld();
       return { result, bytes: noBytes };
     } catch (error) {
-      // A refusal is an answer that must be true, too.
+      // A refusal is an answer too, so it must be true.
       if (error instanceof LeaseholdError && isRefusal(error)) this.tenure.assertHeld();
       throw error;
     }
@@ -229,13 +231,13 @@ export class NamesPrimary implements Serving {
     );
   }
 
-  /** The name of the log. The first disks of a cluster are those of no other. */
+  /** The name of the log. No other cluster has the same initial disks. */
   get feed(): string {
     const [disk = ""] = this.#parts.founders.map((founder) => founder.disk).toSorted();
     return `${disk.replaceAll("-", "").slice(0, 8)}.${this.#log.birth}`;
   }
 
-  /** Waits for a change after that one, not as long as the one who asks waits for the answer. */
+  /** Waits for a change after that one, for less time than the asking node waits for the answer. */
   async #news({ after, feed }: NamesOperation & { kind: "news" }): Promise<void> {
     if (after !== this.#log.last || feed !== this.feed || this.tenure.isOver) return;
     this.#nextChange ??= new Promise((resolve) => (this.#changed = resolve));
@@ -254,7 +256,7 @@ export class NamesPrimary implements Serving {
     });
   }
 
-  /** Whether the names place the content on that node, or anywhere, or are about to. */
+  /** Whether the names place the content on that node (or, without one, on any node), or are about to. */
   #isToBeAt(node: string | undefined, content: string): boolean {
     if (!this.#state.isNamed(content)) return false;
     if (this.#moves.nodesOf(content)?.[0] === node) return true;
@@ -304,7 +306,7 @@ export class NamesPrimary implements Serving {
     return { entry: folder.entry, ...pageOf(found(), limit, ({ place }) => place) };
   }
 
-  /** Throws what a change would now be refused with. */
+  /** Throws the error with which a change would now be refused. */
   #check(change: Change): void {
     try {
       new Draft(this.#state).make(
@@ -328,7 +330,7 @@ export class NamesPrimary implements Serving {
   async #drain(): Promise<void> {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    // Changes of this turn are in one record.
+    // Collects the changes of this turn of the event loop in one record.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       await this.#writeBatch(this.#waiting.splice(0, changesPerRecord));
@@ -338,7 +340,8 @@ export class NamesPrimary implements Serving {
   }
 
   /**
-   * Each change of the batch is decided by those before it, and all are answered when a majority has them.
+   * Decides each change of the batch after those before it, and answers all of them when a majority has the
+   * record.
    */
   async #writeBatch(batch: Waiting[]): Promise<void> {
     const draft = new Draft(this.#state);
@@ -352,7 +355,7 @@ export class NamesPrimary implements Serving {
         answers.push(this.#decide(draft, named, batch[decided++]!, hasRoom));
       for (const waiting of batch.splice(decided).toReversed()) this.#waiting.unshift(waiting);
       if (!draft.isEmpty) await this.#write(draft.record(), draft.events);
-      // Until here the announcement, and from here the name, protects the content from collection.
+      // Until here the announcement protects the content from collection; from here on its name does.
       for (const content of named) for (const each of [this.#announced, this.#moves]) each.remove(content);
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -361,7 +364,9 @@ export class NamesPrimary implements Serving {
     for (const answer of answers) answer();
   }
 
-  /** @param named contents that this batch has named or placed: a late duplicate names none of them again. */
+  /**
+   * @param named contents that this batch has named or placed: a late duplicate must name none of them again.
+   */
   #decide(
     draft: Draft,
     named: Set<string>,
@@ -419,7 +424,7 @@ export class NamesPrimary implements Serving {
     this.#changed();
   }
 
-  /** Not on a disk that it would fill: removals need the rest. */
+  /** Not on a disk that the change would fill: removals need the remaining space. */
   async #mustSnapshot(): Promise<boolean> {
     const { size, extraBytes: more } = this.#state;
     const { recordsMin } = this.#parts.settings;
@@ -427,7 +432,7 @@ export class NamesPrimary implements Serving {
     return this.#parts.replica.hasRoom(recordBytesMax + size * bytesPerName + more);
   }
 
-  /** Changes that come meanwhile are written between its records. */
+  /** Changes that arrive meanwhile are written between the snapshot's records. */
   async #snapshot(): Promise<void> {
     this.#records = 0;
     const { tenure } = this;
@@ -461,7 +466,7 @@ export class NamesPrimary implements Serving {
   }
 }
 
-/** Lists tell no parts: there may be thousands of each. */
+/** Lists leave out the parts: each file may have thousands. */
 function withoutParts(entry: Entry): Entry {
   if (entry.kind === "folder" || entry.content.parts === undefined) return entry;
   const { parts: _, ...content } = entry.content;
@@ -491,7 +496,7 @@ const refusals: ReadonlySet<string> = new Set([
 ]);
 const isRefusal = ({ code }: LeaseholdError): boolean => refusals.has(code);
 
-/** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for what another node must not ask. */
+/** @throws LeaseholdError `INVALID_PATH`, `INVALID_RANGE` for requests that another node must not send. */
 function checkOperation(operation: NamesOperation): void {
   if ("limit" in operation && !(operation.limit >= 1 && operation.limit <= listedMax))
     throw new LeaseholdError("INVALID_RANGE", `limit is 1 to ${listedMax}`);

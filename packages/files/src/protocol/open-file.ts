@@ -5,7 +5,7 @@ import { noBytes, type Operation, type OperationResult } from "./messages.js";
 import type { Outcome } from "./serving.js";
 import type { Router } from "./router.js";
 
-/** The methods of an open file, each of which is one operation. */
+/** The methods of an open file. Each is one operation. */
 export abstract class FileMethods implements ReplicatedFile {
   readonly path: string;
   readonly blockSize: number;

@@ -12,7 +12,7 @@ import { type Scope, Turns, wholeFile } from "./turns.js";
 /** Blocks of one call that are read or written concurrently. */
 const blocksAtOnce = 8;
 
-/** The part of a call in one block. */
+/** The part of a call that falls in one block. */
 interface Piece {
   readonly index: number;
   /** The offset in the block. */
@@ -106,7 +106,7 @@ export class Primary implements Serving {
         this.#refuseSealed(operation);
         return await work();
       } catch (error) {
-        // A missing file is an answer that must be true, too.
+        // "No such file" is an answer too, so it must be true.
         if (isLeaseholdError(error, "FILE_NOT_FOUND", "FILE_EXISTS", "FILE_CHANGED"))
           this.tenure.assertHeld();
         throw error;
@@ -114,7 +114,7 @@ export class Primary implements Serving {
     });
   }
 
-  /** Callers that know the name's content only from before must look at the name again. */
+  /** Callers that looked up the name's content earlier must look it up again. */
   #refuseSealed(operation: Operation): void {
     const isMeant = operation.kind === "seal" || ("sealed" in operation && operation.sealed === true);
     if (this.tenure.header?.isSealed === true && !isMeant)
@@ -183,7 +183,7 @@ export class Primary implements Serving {
         { exists: true, size, blockSize, ...(size === 0 && { floor: "here" as const }) },
         left,
       );
-      // Blocks beyond the end would appear in a file that grows, until all are removed.
+      // Blocks beyond the end would reappear when the file grows, so all are removed first.
       await this.tenure.settled(() => this.#cut(left));
       return this.#done();
     }
@@ -200,7 +200,7 @@ export class Primary implements Serving {
     return { result, bytes: noBytes };
   }
 
-  /** No write is accepted from now on: names may move, share or drop this content. */
+  /** No write is accepted from now on: the content's name may be moved, shared or removed. */
   async #seal(ifVersion: string | null, left: () => number): Promise<Outcome<OperationResult>> {
     const { version, size } = this.#stat();
     if (ifVersion !== null && ifVersion !== version)
@@ -245,12 +245,12 @@ export class Primary implements Serving {
     await this.tenure.setBlock(last, this.tenure.nextStamp(size), block.bytes.slice(0, end), false, left);
   }
 
-  /** The outcome of a completed change, whether or not the lease still runs. */
+  /** The outcome of a completed change. It holds whether or not the lease still runs. */
   #done(): Outcome<OperationResult> {
     return { result: this.#result(), bytes: noBytes };
   }
 
-  /** The outcome of a read that was correct while the lease ran. */
+  /** The outcome of a read, valid if the lease ran throughout. */
   #certain(bytes: Uint8Array): Outcome<OperationResult> {
     const outcome = { result: this.#result(), bytes };
     this.tenure.assertHeld();

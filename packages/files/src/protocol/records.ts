@@ -1,38 +1,38 @@
 import { LeaseholdError } from "leasehold/common";
 
 /**
- * The stamp of each block and each file's metadata. Every change of a file has a version of its own, and
- * carries the file's size after it: the newest record alone determines the length of the file, and a block
- * never exists without its size or the other way round.
+ * The stamp of each block and of each file's metadata. Every change of a file has its own version and carries
+ * the file's size after the change. So the newest record alone determines the length of the file, and a block
+ * and its size are never stored one without the other.
  */
 export interface Stamp {
   /** The token of the primary's lease. */
   readonly epoch: bigint;
   /** Counts the changes of one tenure. */
   readonly sequence: number;
-  /** The size of the file after this change. */
+  /** The file's size after this change. */
   readonly size: number;
-  /** The primary's system time: for humans. */
+  /** The primary's system time, for humans. */
   readonly modifiedMs: number;
 }
 
-/** The record about the whole file: that it exists, and which blocks count. */
+/** The record about the whole file: whether it exists, and which blocks count. */
 export interface Header extends Stamp {
   readonly exists: boolean;
-  /** No change of the content is accepted any more. */
+  /** No more changes to the content are accepted. */
   readonly isSealed?: boolean;
   readonly blockSize: number;
-  /** Blocks with a version before this one are void: the file was emptied or removed by that change. */
+  /** Blocks with an earlier version are void: this change emptied or removed the file. */
   readonly floor: Pick<Stamp, "epoch" | "sequence">;
 }
 
 /** A replica's metadata of a file. */
 export interface FileMeta {
-  /** The greatest promised epoch: the replica refuses all earlier ones. */
+  /** The greatest epoch promised: the replica refuses all earlier ones. */
   readonly promised: bigint;
   /**
-   * The epoch of the last reset that completed this replica. `undefined`: its disk was lost, and it does not
-   * know the state of the file.
+   * The epoch of the last reset that completed this replica. `undefined`: its disk was lost, so the replica
+   * does not know the state of the file.
    */
   readonly base: bigint | undefined;
   readonly header: Header | undefined;
@@ -40,7 +40,7 @@ export interface FileMeta {
 
 export const nothingKnown: FileMeta = { promised: 0n, base: 0n, header: undefined };
 
-/** Negative if the first is older. Equal versions are one change, so they have the same content. */
+/** Negative if the first is older. Equal versions are the same change, so their content is equal. */
 export function compareVersions(
   one: Pick<Stamp, "epoch" | "sequence">,
   other: Pick<Stamp, "epoch" | "sequence">,
@@ -49,12 +49,12 @@ export function compareVersions(
   return one.sequence - other.sequence;
 }
 
-/** A stamp as the tag of a block, 80 characters at most. */
+/** A stamp as the tag of a block: at most 80 characters. */
 export function tagOf({ epoch, sequence, size, modifiedMs }: Stamp): string {
   return [epoch, sequence, size, modifiedMs].map((part) => part.toString(36)).join(".");
 }
 
-/** @throws LeaseholdError `STORE_CORRUPT` if it is no tag. */
+/** @throws LeaseholdError `STORE_CORRUPT` if it isn't a tag. */
 export function stampOf(tag: string): Stamp {
   const parts = /^([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)$/.exec(tag);
   if (parts === null)
@@ -68,7 +68,7 @@ export function stampOf(tag: string): Stamp {
   };
 }
 
-/** The version of a file for users. */
+/** The version of a file, as shown to users. */
 export const versionText = ({ epoch, sequence }: Stamp): string =>
   `${epoch.toString(36)}.${sequence.toString(36)}`;
 
@@ -97,7 +97,7 @@ export function metaText({ promised, base, header }: FileMeta): string {
   });
 }
 
-/** @throws LeaseholdError `STORE_CORRUPT` if it is no metadata of a file. */
+/** @throws LeaseholdError `STORE_CORRUPT` if it isn't the metadata of a file. */
 export function metaOf(text: string): FileMeta {
   try {
     const { promised, base, header } = JSON.parse(text) as Record<
@@ -114,7 +114,7 @@ export function metaOf(text: string): FileMeta {
   }
 }
 
-/** The newest record of the file: its size and version are those of the file. */
+/** The file's newest record: the file has its size and version. */
 export function newestStamp(header: Header, tags: Iterable<string | undefined>): Stamp {
   let newest: Stamp = header;
   for (const tag of tags) {

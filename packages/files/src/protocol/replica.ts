@@ -20,9 +20,9 @@ import type { Standings } from "./standings.js";
 import { uploadPrefix } from "./keys.js";
 import { type Scope, Turns, wholeFile } from "./turns.js";
 
-/** Files whose metadata and tags are cached: the most recently used. */
+/** The most files whose metadata and tags are cached; the least recently used are evicted. */
 const keptFilesMax = 20_000;
-/** Cached tags of all files together: some 100 bytes each. */
+/** Cached tags of all files together, about 100 bytes each. */
 const keptTagsMax = 1_000_000;
 
 /** The cached state of a file. */
@@ -34,11 +34,10 @@ interface Kept {
 }
 
 /**
- * One node's copy of all files, and its vote. It carries out requests of a primary whose epoch it has not
- * promised to refuse, and answers when the change is on disk.
- *
- * A block may be replaced by any version that the primary of this epoch sends, unless it is of this epoch and
- * newer: a block of an earlier epoch that the reset did not find was never acknowledged.
+ * One node's copy of all files, and its vote. It carries out a primary's request unless it has promised to
+ * refuse that epoch, and answers when the change is on disk. The primary may replace a block by any version,
+ * unless the block is of the same epoch and newer: if the reset did not find a block of an earlier epoch,
+ * that block was never acknowledged.
  */
 export class Replica {
   readonly #store: BlockStore;
@@ -156,12 +155,12 @@ export class Replica {
     return this.#store.hasRoom(bytes);
   }
 
-  /** A block of this node's copy, for the primary at this node. */
+  /** Reads a block of this node's copy, for the primary at this node. */
   read(path: string, index: number): Promise<StoredBlock | undefined> {
     return this.#store.readBlock(path, index);
   }
 
-  /** Restores a damaged block, unless it was replaced meanwhile. */
+  /** Restores a damaged block, unless it has been replaced meanwhile. */
   repair(path: string, index: number, tag: string, bytes: Uint8Array): Promise<void> {
     return this.#run(path, { from: index, to: index, changes: true }, async (kept) => {
       const { tags } = kept;
@@ -171,7 +170,7 @@ export class Replica {
     });
   }
 
-  /** The tags of the file's blocks here: a live view. */
+  /** The tags of the file's blocks here, as a live view. */
   tags(path: string): Promise<ReadonlyMap<number, string | undefined>> {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, ({ tags }) => Promise.resolve(tags));
   }
@@ -180,7 +179,7 @@ export class Replica {
     return this.#run(path, { from: 0, to: Infinity, changes: false }, ({ meta }) => Promise.resolve(meta));
   }
 
-  /** The copy of this file is lost, but for a promise that a majority knows. */
+  /** Treats the copy of this file as lost, except for a promise that a majority knows. */
   forget(path: string, epoch: bigint): Promise<void> {
     return this.#use(path, async (kept) => {
       const promised = kept.meta.promised > epoch ? kept.meta.promised : epoch;
@@ -194,7 +193,9 @@ export class Replica {
     return files;
   }
 
-  /** Removes a file that nobody can name any more. Its promises may be forgotten, as nobody acts on them. */
+  /**
+   * Removes a file that can no longer be named. Its promises may be forgotten because nobody acts on them.
+   */
   collect(path: string): Promise<void> {
     return this.#run(path, wholeFile, async (kept) => {
       await this.#store.removeFile(path);
@@ -229,15 +230,15 @@ export class Replica {
     return { node, generations, base: base === undefined ? null : String(base) };
   }
 
-  /** The earlier process had unsynced changes, or another disk. */
+  /** The previous process had unsynced changes, or another disk. */
   #refuseEarlier(incarnation: string): void {
     if (incarnation !== this.#standings.incarnation)
       throw new LeaseholdError("STORE_FORGOTTEN", "this node was restarted meanwhile");
   }
 
-  /** The newest block of this epoch stays; older ones give way to what the primary sends. */
+  /** The newest block of this epoch stays. Older blocks are replaced by the primary's. */
   #mayReplace({ meta: { header }, tags }: Kept, index: number, stamp: Stamp, epoch: bigint): boolean {
-    // The block is late: the primary has emptied the file since.
+    // The block is late: the primary has since emptied the file.
     if (header?.epoch === epoch && compareVersions(stamp, header.floor) < 0) return false;
     const tag = tags.get(index);
     if (tag === undefined) return true;
@@ -245,7 +246,7 @@ export class Replica {
     return there.epoch < epoch || compareVersions(there, stamp) < 0;
   }
 
-  /** Removes the blocks from before the file was emptied or removed. */
+  /** Removes the blocks written before the file was emptied or removed. */
   async #removeVoid(path: string, kept: Kept, header: Header): Promise<void> {
     const { tags } = kept;
     for (const [index, tag] of tags) {
@@ -261,7 +262,7 @@ export class Replica {
     kept.meta = meta;
   }
 
-  /** A failed change may have taken effect: the block is read again. */
+  /** A failed change may have taken effect, so the block is read again. */
   async #changeBlock(path: string, kept: Kept, index: number, change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -275,8 +276,8 @@ export class Replica {
   }
 
   /**
-   * Reads the state of a file from disk. If the tag of a block cannot be read, the replica cannot tell what
-   * it has acknowledged: it knows the file again when a primary has completed it.
+   * Reads the state of a file from disk. If a block's tag can't be read, the replica can't tell what it has
+   * acknowledged: it knows the file again after a primary has completed it.
    */
   async #load(path: string): Promise<Kept> {
     const text = await this.#store.readMeta(path);
@@ -336,7 +337,7 @@ function refuseOlder(epoch: bigint, { promised }: FileMeta): void {
     throw new LeaseholdError("LEASE_LOST", `a later primary has begun: epoch ${promised}, and not ${epoch}`);
 }
 
-/** A primary changes a file only where its epoch was promised first. */
+/** A primary changes a file only where its epoch was promised before. */
 function refuseUnpromised(epoch: bigint, meta: FileMeta): void {
   refuseOlder(epoch, meta);
   if (epoch > meta.promised)

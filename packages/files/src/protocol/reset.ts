@@ -7,7 +7,7 @@ import type { NodeParts } from "./settings.js";
 /** Blocks that are fetched concurrently. */
 const blocksAtOnce = 4;
 
-/** The state of a file, as a majority has it. */
+/** The state of a file, as known to a majority. */
 interface Found {
   readonly header: Header | undefined;
   /** The newest version of each block, and the nodes that have it. */
@@ -15,17 +15,19 @@ interface Found {
 }
 
 /**
- * The replica reset, which a new primary does before it serves.
+ * The replica reset, which a new primary performs before it serves.
  *
  * A majority promises to refuse all earlier epochs. Of these copies, those with the newest mark count. An
- * earlier reset that has served left its mark at a majority, so one of them is here, and a change that it
- * discarded cannot come back from copies without the mark. Each acknowledged change is at one of the copies
- * that count, as it was acknowledged by a majority of copies with a mark that was not newer, or was found by
- * the reset that made the newer one. An unacknowledged change is found or not; it is settled by being at a
- * majority, with a new mark, before the primary serves.
+ * earlier reset that went on to serve left its mark at a majority, so at least one of these copies has it,
+ * and a change that the earlier reset discarded cannot come back from copies without the mark.
  *
- * The duration grows with the file: `time` begins anew for each part. If a reset fails, the next one finds
- * the blocks that were copied.
+ * Each acknowledged change is at one of the copies that count: it was either acknowledged by a majority of
+ * copies whose mark was not newer, or found by the reset that made the newer mark. An unacknowledged change
+ * may or may not be found; if it is, the reset settles it by writing it to a majority, with a new mark,
+ * before the primary serves.
+ *
+ * The duration grows with the file, so `time` starts again for each part. If a reset fails, the next one
+ * finds the blocks that were already copied.
  */
 export async function reset(parts: NodeParts, copies: Copies, time: () => () => number): Promise<void> {
   const promises = await copies.promises(time());
@@ -38,8 +40,9 @@ export async function reset(parts: NodeParts, copies: Copies, time: () => () => 
   try {
     await copies.completeMajority(time());
   } catch (error) {
-    // The other copies have gone on without the version that is damaged here, and cannot be completed from
-    // this one. It counts as lost from now on, so the next reset finds what they have.
+    // The version that is damaged here is at no other copy: the others have gone on without it and can't be
+    // completed from this copy. From now on this copy counts as lost, so the next reset finds what the others
+    // have.
     if (copies.hasLost) await parts.replica.forget(copies.path, copies.epoch);
     throw error;
   }
@@ -54,7 +57,7 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
   const blocks = new Map<number, { tag: string; nodes: string[] }>();
   for (const { node, incarnation } of counting) {
     for (const [index, tag] of await copies.tagsAt(node, incarnation)) {
-      // A copy with an unreadable tag does not count: its base says so.
+      // A copy with an unreadable tag has a null base, so it does not count.
       if (tag === null || header === undefined || compareVersions(stampOf(tag), header.floor) < 0) continue;
       const newest = blocks.get(index);
       if (newest === undefined || compareVersions(stampOf(tag), stampOf(newest.tag)) > 0)
@@ -65,7 +68,7 @@ async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): P
   return { header, blocks };
 }
 
-/** Writes the state that was found to this node's copy, in the order of `#copyTo`. */
+/** Writes the state found to this node's copy, in the same order as `#copyTo`. */
 async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Found): Promise<void> {
   const { nodes, replica } = parts;
   const { path } = copies;

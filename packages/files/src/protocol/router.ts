@@ -22,18 +22,18 @@ import type { NodeParts } from "./settings.js";
 /** The name of the lease of a file's primary. */
 export const leaseOf = (path: string): string => `files/${path}`;
 
-/** How long a node waits for another's lease to end before it looks for the primary again, ms. */
+/** How long a node waits for another node's lease to end before it looks for the primary again, ms. */
 const waitMs = 300;
 
-/** A primary that is well is found within this time, ms. */
+/** A healthy primary is found within this time, ms. */
 const lookMs = 50;
 
 /** The longest pause after an attempt that found no primary, ms. */
 const pauseMsMax = 50;
 
-/** Files whose primary is this node; the least recently used ones give way. */
+/** The most files whose primary is this node; beyond that, the least recently used are dropped. */
 const primariesMax = 50_000;
-/** Cached locations of primaries. */
+/** The most cached locations of primaries. */
 const hintsMax = 50_000;
 
 /** Counters for humans. */
@@ -52,11 +52,11 @@ interface Call {
   /** ms */
   readonly left: () => number;
   readonly signal: AbortSignal | undefined;
-  /** A primary has received it, and may do it. */
+  /** A primary has received the operation and may carry it out. */
   isGiven: boolean;
 }
 
-/** Routes each operation to the primary of its file, which this node becomes if there is none. */
+/** Routes each operation to its file's primary. If there is none, this node becomes the primary. */
 export class Router {
   readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
   readonly #parts: NodeParts;
@@ -79,7 +79,7 @@ export class Router {
     return [...this.#primaries.values()].map(({ tenure }) => tenure);
   }
 
-  /** The primary that serves at this node. */
+  /** The primary serving at this node, if any. */
   primaryHere(path: string): Serving | undefined {
     const primary = this.#primaries.get(path);
     if (primary?.tenure.isOver !== true) return primary;
@@ -112,7 +112,7 @@ export class Router {
     }
   }
 
-  /** Carries out an operation, wherever the primary is. */
+  /** Carries out an operation, wherever its primary is. */
   async operate(
     path: string,
     operation: Operation,
@@ -124,12 +124,12 @@ export class Router {
     return (await this.#operate(path, operation, bytes, signal)) as Outcome<OperationResult>;
   }
 
-  /** An operation on names, at their primary. */
+  /** Carries out an operation on names, at their primary. */
   async names(operation: NamesOperation, signal?: AbortSignal): Promise<NamesResult> {
     return (await this.#operate(namesKey, operation, noBytes, signal)).result as NamesResult;
   }
 
-  /** Ends the primary here, so that its file can be collected. */
+  /** Ends the primary at this node, so that its file can be collected. */
   async forget(path: string): Promise<void> {
     const primary = this.#primaries.get(path);
     this.#primaries.delete(path);
@@ -166,7 +166,7 @@ export class Router {
     });
   }
 
-  /** Ends primaries that no longer serve or have been idle for long. */
+  /** Ends primaries that no longer serve or have long been idle. */
   tidy(): void {
     const nowMs = this.#parts.world.clock.monotonicMs();
     for (const [path, primary] of this.#primaries) {
@@ -188,7 +188,7 @@ export class Router {
     this.#primaries.clear();
   }
 
-  /** One attempt. `undefined`: nothing was done, and a retry may succeed. */
+  /** Makes one attempt. `undefined`: nothing was done, and a retry may succeed. */
   async #try(call: Call): Promise<Outcome | "primary known" | undefined> {
     const { path, operation, bytes, left } = call;
     if (this.primaryHere(path) !== undefined) {
@@ -203,7 +203,7 @@ export class Router {
     return primary !== undefined || this.#hints.has(path) ? "primary known" : undefined;
   }
 
-  /** Only nodes that have copies are primaries. */
+  /** Only nodes with copies can be primaries. */
   get #mayBePrimary(): boolean {
     return this.#parts.nodes.includes(this.#parts.node);
   }
@@ -221,7 +221,7 @@ export class Router {
     this.counters.forwarded += 1;
     call.isGiven = true;
     const silent = new AbortController();
-    // A change may have been made: its primary is waited for, and other calls look for the next one.
+    // The change may have been made. This call waits for that primary; other calls look for the next one.
     const watched = this.#silence.watch(node, () => {
       if (this.#hints.get(path) === node) this.#hints.delete(path);
       if (!changes(operation)) silent.abort();
@@ -249,7 +249,7 @@ export class Router {
       const isTimeout = isLeaseholdError(error, "TIMEOUT");
       if (isTimeout || isLeaseholdError(error, "UNREACHABLE")) this.#hints.delete(path);
       if (isLeaseholdError(error, "UNREACHABLE")) return undefined;
-      // The node is stopping. A change may have been begun before that.
+      // The node is stopping, but a change may have begun before that.
       if (isLeaseholdError(error, "CLOSED") && !changes(operation)) {
         this.#hints.delete(path);
         return undefined;
@@ -284,7 +284,7 @@ export class Router {
       this.#assertOpen();
     } catch (error) {
       await primary.tenure.end();
-      // The failure concerns the reset's own changes, and not the caller's; or a node was restarted
+      // The failure concerns the reset's own changes rather than the caller's, or a node was restarted
       // meanwhile.
       if (isLeaseholdError(error, "FILE_UNCERTAIN", "STORE_FORGOTTEN"))
         throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
@@ -300,7 +300,7 @@ export class Router {
 
   async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
     const { leases, settings } = this.#parts;
-    // The disk is empty, and may have replaced another.
+    // The disk is empty and may have replaced another one.
     if (!this.#parts.isJoined() || !this.#mayBePrimary) {
       await this.#findPrimary(path, left);
       return undefined;
@@ -313,7 +313,7 @@ export class Router {
       return isFound;
     });
     if ((await this.#pauses.within(looking, lookMs)) === true) return undefined;
-    // The holder isn't serving: it is starting, or it is dead or silent and its lease expires.
+    // The holder isn't serving: it is starting, or it is dead or silent and its lease will expire.
     try {
       const wait = Math.min(waitMs, left());
       const signal = AbortSignal.any([this.#closing.signal, found.signal]);
@@ -324,7 +324,7 @@ export class Router {
     }
   }
 
-  /** Looks for a node that is the primary, and remembers it. */
+  /** Looks for a node that is the primary, and caches the result. */
   async #findPrimary(path: string, left: () => number): Promise<boolean> {
     const { nodes, node: self, peers } = this.#parts;
     const timeoutMs = Math.min(left(), waitMs);
@@ -389,7 +389,7 @@ function givenUp({ path, operation, isGiven }: Call, error: unknown): unknown {
   });
 }
 
-/** Overload of the members of the leases is temporary, and worth a retry. */
+/** Overload of the leases' members is temporary, so a retry is worthwhile. */
 function passing(error: unknown): never {
   if (!isLeaseholdError(error, "OVERLOADED")) throw error;
   throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });

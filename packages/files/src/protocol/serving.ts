@@ -6,7 +6,7 @@ export interface Outcome<R = ResultAny> {
   readonly bytes: Uint8Array;
 }
 
-/** A primary of anything that has a lease of its own. */
+/** A primary of anything that has its own lease. */
 export interface Serving {
   readonly tenure: Tenure;
   readonly isIdle: boolean;

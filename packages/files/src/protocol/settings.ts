@@ -3,16 +3,16 @@ import type { NodeEntry } from "../names/nodes.js";
 import type { Peers } from "./messages.js";
 import type { Replica } from "./replica.js";
 
-/** Dependencies and settings that the parts of one node share. */
+/** Dependencies and settings shared by the parts of one node. */
 export interface NodeParts {
   readonly node: string;
-  /** The nodes that keep the names, and files that are written in place. */
+  /** The nodes that keep the names and the files that are written in place. */
   readonly nodes: readonly string[];
-  /** All nodes that are known. */
+  /** All known nodes. */
   readonly everybody: readonly string[];
   /** Nodes that did not answer when they were last asked. */
   readonly unreachable: readonly string[];
-  /** The nodes that the cluster began with, and their disks of then. */
+  /** The initial nodes of the cluster, and the disks that they had then. */
   readonly founders: readonly Pick<NodeEntry, "id" | "address" | "disk">[];
   readonly world: World;
   readonly leases: Leases;
@@ -40,18 +40,20 @@ export interface FilesSettings {
   /** The pause between two blocks of the scrub, ms. */
   readonly scrubPauseMs: number;
   /**
-   * How long an announced content may be named, ms. An upload that takes longer announces it again, and a
+   * How long an announced content may be named, ms. A longer upload announces the content again, and a
    * majority confirms that it still has it.
    */
   readonly announcedMs: number;
-  /** How long a content that no name has must be unused before a node collects it, ms. */
+  /** How long a content without a name must be unused before a node collects it, ms. */
   readonly graceMs: number;
-  /** Bytes of contents that a node fetches per second to fill its disk, or because they are placed anew. */
+  /**
+   * How many bytes per second a node copies of contents that its disk lacks or that were placed on it anew.
+   */
   readonly rebalanceBytesPerS: number;
-  /** Records of names after which a snapshot of them begins, if there are few names. */
+  /** A snapshot of the names begins after this many records, if there are few names. */
   readonly recordsMin: number;
-  /** The last changes of names that are kept for those who follow them. */
+  /** How many of the last changes of names are kept for followers. */
   readonly keptChanges: number;
-  /** The pause between two pages of contents that are compared with their names, ms. */
+  /** The pause between two pages of contents that are compared with the names, ms. */
   readonly sweepPauseMs: number;
 }

@@ -2,9 +2,9 @@ import { Pauses } from "leasehold/common";
 import { namesKey } from "./keys.js";
 import type { NodeParts } from "./settings.js";
 
-/** A call that waits so long makes this node ask whether the other one answers at all, ms. */
+/** When a call has waited this long, the node checks whether the other one answers at all, ms. */
 const patienceMs = 250;
-/** How long a node that is well may take for an answer without work, ms. */
+/** How long a healthy node may take to answer a request that needs no work, ms. */
 const silentMs = 500;
 
 interface Call {
@@ -13,13 +13,13 @@ interface Call {
 }
 
 /**
- * Calls at other nodes. A node that is killed closes its connections; one that is cut off or stopped does
- * not, and its calls would wait for their whole time.
+ * Calls in progress at other nodes. A node that is killed closes its connections; one that is cut off or
+ * stopped does not, and its calls would wait for their whole time limit.
  */
 export class Silence {
   readonly #parts: Pick<NodeParts, "world" | "peers">;
   readonly #pauses: Pauses;
-  /** By node, the oldest first. */
+  /** By node, oldest first. */
   readonly #calls = new Map<string, Set<Call>>();
 
   constructor(parts: Pick<NodeParts, "world" | "peers">) {
@@ -28,8 +28,9 @@ export class Silence {
   }
 
   /**
-   * @param silent called, perhaps again and again, while that node answers nothing
-   * @returns ends the watch
+   * Watches a call.
+   * @param silent called, perhaps repeatedly, while that node answers nothing
+   * @returns a function that ends the watch
    */
   watch(node: string, silent: () => void): () => void {
     const call = { sinceMs: this.#parts.world.clock.monotonicMs(), silent };
@@ -44,7 +45,7 @@ export class Silence {
     return () => first.delete(call);
   }
 
-  /** Ends the pauses; the calls end by themselves. */
+  /** Ends the pauses; the calls end on their own. */
   close(): void {
     this.#pauses.end();
   }

@@ -6,29 +6,31 @@ import type { Asks, Generations, Standing } from "./messages.js";
 /** The record of a node's disk. */
 interface NodeRecord {
   readonly store: string;
-  /** Nodes that keep the names, and files written in place. Empty until a node that was added knows. */
+  /**
+   * The nodes that keep the names and the files written in place. Empty until an added node has learned them.
+   */
   readonly nodes: readonly string[];
   readonly founders: Readonly<Record<string, string>> | null;
   /** The generation of each node's disk, as far as this node knows. */
   readonly generations: Generations;
   /** The last registered disk of each node. */
   readonly stores: Readonly<Record<string, string>>;
-  /** The newest list of nodes that this node has seen. */
+  /** The newest list of nodes seen by this node. */
   readonly list: NodeList;
-  /** The list has had this disk: from then on the node keeps contents. */
+  /** The list has contained this disk. From then on the node keeps contents. */
   readonly isListed: boolean;
 }
 
 /**
- * The number of others that a node with an empty disk must hear from: every majority in which the lost disk
- * has voted contains one of them.
+ * How many other nodes a node with an empty disk must hear from, so that every majority in which the lost
+ * disk voted includes one of them.
  */
 export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes) + 1;
 
 /**
- * The right to vote. An empty disk has forgotten the node's promises and acknowledgements, so it votes only
- * when the cluster is new and all others are empty, too, or when enough others know that its predecessor's
- * votes count no more.
+ * The right to vote. A node with an empty disk has forgotten its promises and acknowledgements. So it votes
+ * only when the cluster is new and all other disks are empty too, or when enough others know that its
+ * predecessor's votes no longer count.
  */
 export class Standings {
   readonly node: string;
@@ -36,7 +38,7 @@ export class Standings {
   readonly incarnation: string;
   readonly #store: BlockStore;
   readonly #newId: () => string;
-  /** The nodes that the cluster begins with. Empty for a node that was added to it. */
+  /** The initial nodes of the cluster. Empty for a node that was added later. */
   readonly #founding: readonly string[];
   #record: NodeRecord | undefined;
   /** Serialises the writes of registrations. */
@@ -50,12 +52,12 @@ export class Standings {
     this.incarnation = newId();
   }
 
-  /** The nodes that keep the names, and files that are written in place. */
+  /** The nodes that keep the names and the files that are written in place. */
   get nodes(): readonly string[] {
     return this.#record?.nodes ?? this.#founding;
   }
 
-  /** All nodes that are known: of the list, or before there is one, those that begin. */
+  /** All known nodes: those on the list or, before there is a list, the initial nodes. */
   get everybody(): readonly string[] {
     const { nodes } = this.list;
     return nodes.length === 0 ? this.nodes : nodes.map(({ id }) => id);
@@ -73,12 +75,12 @@ export class Standings {
     return this.#record?.isListed ?? false;
   }
 
-  /** The disks that the cluster began with. */
+  /** The cluster's initial disks. */
   get founders(): Readonly<Record<string, string>> {
     return this.#record?.founders ?? {};
   }
 
-  /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk is of another cluster, or of another node. */
+  /** @throws LeaseholdError `CONFIG_MISMATCH` if the disk belongs to another cluster or another node. */
   async load(): Promise<void> {
     const text = await this.#store.readNode();
     if (text === undefined) {
@@ -132,7 +134,7 @@ export class Standings {
       throw new LeaseholdError("STORE_FORGOTTEN", `the list of nodes does not have the disk of ${this.node}`);
   }
 
-  /** Another disk has come in the place of this one, which is of the past. */
+  /** Another disk has replaced this one, which is outdated. */
   get #isReplaced(): boolean {
     const disk = this.list.nodes.find(({ id }) => id === this.node)?.disk ?? "";
     return disk !== "" && disk !== this.store;
@@ -142,7 +144,7 @@ export class Standings {
     return this.list.nodes.find(({ id }) => id === this.node);
   }
 
-  /** Remembers a list of nodes, unless it is older than what is known. */
+  /** Remembers a list of nodes, unless a newer one is known. */
   async learn(list: NodeList): Promise<void> {
     if (list.version <= this.list.version) return;
     await this.#change((record) => {
@@ -152,7 +154,7 @@ export class Standings {
     });
   }
 
-  /** A node that was added to a cluster takes over what a node of it knows. */
+  /** Lets an added node take over what a node of the cluster knows. */
   follow({ nodes, founders, generations }: Standing): Promise<void> {
     return this.#change((record) => ({
       ...record,
@@ -162,7 +164,7 @@ export class Standings {
     }));
   }
 
-  /** @throws LeaseholdError `UNREACHABLE` before the disk's record was read. */
+  /** @throws LeaseholdError `UNREACHABLE` before the disk's record has been read. */
   standing(): Standing {
     if (this.#record === undefined) throw new LeaseholdError("UNREACHABLE", `node ${this.node} is starting`);
     const { node, nodes, store, joined, generations } = this;
@@ -186,8 +188,7 @@ export class Standings {
 
   /**
    * Makes the disk count from now on.
-   *
-   * @param heard the generations that others know; this node's own is `generation`
+   * @param heard the generations known to other nodes; this node's own is `generation`
    */
   join(
     founders: Readonly<Record<string, string>>,
@@ -226,8 +227,8 @@ export function newestGenerations(all: readonly Generations[]): Generations {
 }
 
 /**
- * The votes that count together, without those of a disk that another voter knows to be replaced. A promise
- * or an acknowledgement that was in flight when the disk was lost therefore helps no majority.
+ * The votes that count together: all except those of a disk that another voter knows to be replaced. So a
+ * promise or an acknowledgement that was in flight when the disk was lost helps no majority.
  */
 export function validVotes<V extends { readonly node: string; readonly generations: Generations }>(
   votes: readonly V[],

@@ -7,21 +7,25 @@ import { compareVersions, type Header, headerText, newestStamp, type Stamp, tagO
 import { reset } from "./reset.js";
 import type { NodeParts } from "./settings.js";
 
-/** How often copies are brought up to date that are reported behind meanwhile. */
+/** How often the tenure catches up copies that fall behind meanwhile. */
 const completionsMax = 3;
 
-/** A header that a primary writes; `floor`: blocks before it are void. Default: that of the header before. */
+/**
+ * A header that a primary writes. Blocks before `floor` are void. Default: the floor of the previous header.
+ */
 export interface NewHeader extends Pick<Header, "exists" | "size" | "blockSize"> {
   readonly isSealed?: boolean;
   readonly floor?: "here" | Pick<Stamp, "epoch" | "sequence">;
 }
 
 /**
- * One tenure of a primary: its lease, the reset before anything is served, and changes that a majority has. A
- * change that fails to reach a majority ends it, as its outcome is unknown until the next reset settles it.
+ * One tenure of a primary: its lease, the reset before anything is served, and the changes that a majority
+ * has.
  *
- * What is read is true only if the lease still runs afterwards, so that no later primary has served by then.
- * A change needs no such check: a majority has promised each later primary to refuse this epoch.
+ * A change that fails to reach a majority ends the tenure, because its outcome is unknown until the next
+ * reset settles it. A read is valid only if the lease still runs afterwards: then no later primary can have
+ * served. A change needs no such check: a later primary first gets a majority to promise to refuse this
+ * epoch.
  */
 export class Tenure {
   readonly path: string;
@@ -48,7 +52,7 @@ export class Tenure {
     return this.#header;
   }
 
-  /** The stamp of the last change that a majority has. */
+  /** The stamp of the last change that is at a majority. */
   get newest(): Stamp | undefined {
     return this.#newest;
   }
@@ -130,8 +134,7 @@ export class Tenure {
   }
 
   /**
-   * Completes the copies that are behind, as far as nodes can be reached.
-   *
+   * Completes the copies that are behind, at every node that can be reached.
    * @param lacks a node that does not know the state of its copy
    */
   async completeCopies(lacks: string | undefined): Promise<void> {
@@ -141,14 +144,14 @@ export class Tenure {
       throw new TenureOver();
     }
     if (lacks !== undefined) this.copies.lackedBy(lacks);
-    // A late duplicate of such a report makes a complete copy look behind once more.
+    // Because of a late duplicate of such a report, a complete copy can look behind once more.
     for (let tries = 0; tries < completionsMax && (tries === 0 || this.copies.behind.size > 0); tries += 1) {
       await Promise.all([...this.copies.behind].map((each) => this.copies.catchUp(each)));
       await this.copies.settled();
     }
   }
 
-  /** @throws TenureOver if what was read may be old. */
+  /** @throws TenureOver if the data read may be stale. */
   assertHeld(): void {
     try {
       this.#lease.assertHeld(this.#parts.settings.leaseMarginMs);

@@ -13,7 +13,7 @@ import { LeaseholdError } from "leasehold/common";
 import { metaOf, metaText, tagOf } from "./records.js";
 
 test("a copy is not marked as complete in a process that started during it", async () => {
-  // "new!" is acknowledged at `a` and `c`; `a` is the primary, and completes the copy of `b`.
+  // "new!" is acknowledged at `a` and `c`. `a` is the primary and completes the copy of `b`.
   const stores = [
     await diskOf("a", 2n, 2n, "new!"),
     await diskOf("b", 1n, 1n, "old!"),
@@ -31,7 +31,7 @@ test("a copy is not marked as complete in a process that started during it", asy
   };
   expect(text(await files.during(files.nodes.get("a")!.named("f").read(0, 4)))).toBe("new!");
   expect(crashes).toBeGreaterThan(0);
-  // `a` is gone, and `b` is one of the majority that is left.
+  // `a` is gone, and `b` is part of the remaining majority.
   files.reachable.add("c").delete("a");
   files.cluster.cutOff("a");
   await files.cluster.advance("5s");

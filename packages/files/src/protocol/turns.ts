@@ -10,7 +10,7 @@ export interface Scope {
 
 export const wholeFile: Scope = { from: 0, to: Infinity, changes: true };
 
-/** The limit of operations that wait on one file. */
+/** The most operations that may wait on one file. */
 const waitingMax = 1024;
 
 interface Turn {
@@ -20,8 +20,9 @@ interface Turn {
 }
 
 /**
- * The order of the operations on one file: first come, first served, except for those without a common block.
- * A read after a change of the same block sees it or is not served.
+ * Orders the operations on one file: first come, first served, except that operations without a common block
+ * run concurrently. A read that begins after a change of the same block either sees the change or isn't
+ * served.
  */
 export class Turns {
   readonly #turns = new Set<Turn>();
@@ -30,7 +31,7 @@ export class Turns {
     return this.#turns.size === 0;
   }
 
-  /** @throws LeaseholdError `OVERLOADED` when too many wait. */
+  /** @throws LeaseholdError `OVERLOADED` when too many operations wait. */
   async run<T>(scope: Scope, operation: () => Promise<T>): Promise<T> {
     if (this.#turns.size >= waitingMax)
       throw new LeaseholdError("OVERLOADED", "too many operations wait for one file");

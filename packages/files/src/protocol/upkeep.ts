@@ -12,14 +12,14 @@ import type { Uploads } from "./uploads.js";
 
 /** The pause between two rounds of upkeep, ms. */
 const lookEveryMs = 500;
-/** The additional pause for each file, ms: a node with many files checks them less often. */
+/** The additional pause per file, ms: a node with many files checks each less often. */
 const pausePerFileMs = 0.2;
-/** Files that are completed concurrently at one node. */
+/** Files completed concurrently at one node. */
 const filesAtOnce = 4;
 
 /**
- * The background work of a node: it joins, copies what it lacks, completes other nodes' copies, and scrubs
- * its disk.
+ * The background work of a node: it joins, copies what it lacks, completes other nodes' copies and scrubs its
+ * disk.
  */
 export class Upkeep {
   readonly reachable = new Map<string, boolean>();
@@ -68,9 +68,8 @@ export class Upkeep {
   }
 
   /**
-   * Repeats the work; failed work is retried after the pause.
-   *
-   * @param work resolves with the number of files that it checked, beside those that it worked on
+   * Repeats the work, also after a failure, with a pause in between.
+   * @param work resolves with the number of files that it checked without having to work on them
    */
   async #again(pauseMs: number, work: () => Promise<number | void>): Promise<void> {
     while (!this.#isClosed) {
@@ -107,7 +106,7 @@ export class Upkeep {
     });
   }
 
-  /** Recovers the files that this node's disk lost: their primaries complete its copies. */
+  /** Recovers the files that this node's disk lost, by having their primaries complete its copies. */
   async #takeOverAll(): Promise<number> {
     if (!this.#standings.joined) return 0;
     const unknown: string[] = [];
@@ -123,7 +122,7 @@ export class Upkeep {
       await this.#completeHere(path);
       if (this.rebuilding !== undefined) this.rebuilding.left -= 1;
     });
-    // Removed files have no copies to complete, and would be found for ever.
+    // Removed files have no copies to complete, so they would be found again and again.
     if (this.rebuilding?.left === 0) this.rebuilding = undefined;
     return known;
   }
@@ -185,7 +184,7 @@ export class Upkeep {
         this.counters.repaired += 1;
         return;
       } catch {
-        // Another node may have it.
+        // Another node may have the block.
       }
     }
   }

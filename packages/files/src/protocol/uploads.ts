@@ -8,7 +8,7 @@ import type { NodeParts } from "./settings.js";
 import type { Standings } from "./standings.js";
 import { Turns, wholeFile } from "./turns.js";
 
-/** Blocks after which an upload is synced: the last sync finds little left to do. */
+/** An upload is synced after this many blocks, so that the last sync has little left to do. */
 const blocksPerSync = 32;
 /** Missing blocks that are fetched concurrently. */
 const blocksAtOnce = 4;
@@ -18,11 +18,11 @@ export const zerosTag = "0.z";
 /** The nodes that have a content, as far as a reader knows. */
 export interface Where {
   nodes: readonly string[];
-  /** They have all of it: what this node lacks, it keeps if it is one of them. */
+  /** These nodes have the whole content. If this node is one of them, it keeps the blocks that it lacked. */
   keeps: boolean;
 }
 
-/** A number over bytes: equal bytes have equal numbers, and others seldom. */
+/** A hash of bytes: equal bytes have equal hashes, and different bytes rarely do. */
 export type Checksum = (bytes: Uint8Array) => number;
 
 export function tagOfBlock(checksum: Checksum, bytes: Uint8Array): string {
@@ -34,22 +34,23 @@ export function checksumOfTags(checksum: Checksum, tags: readonly string[]): num
 }
 
 /**
- * One node's copies of contents that never change. A content has one writer, which nobody else knows before
- * it has a name; so its blocks need no lease and no order, and a missing one is as good from any node.
+ * One node's copies of immutable contents. A content has a single writer, and nobody else knows the content
+ * until it has a name. So its blocks need neither a lease nor an order, and a missing block may come from any
+ * node.
  */
 export class Uploads {
   readonly #store: BlockStore;
   readonly #standings: Standings;
   readonly #parts: NodeParts;
-  /** The nodes that the names place a content on. */
+  /** The nodes on which the names place a content. */
   readonly placementOf: (content: string) => Promise<readonly string[]>;
   readonly #checksum: Checksum;
   readonly #pauses: Pauses;
-  /** By content, while it is used. */
+  /** By content, while in use. */
   readonly #turns = new Map<string, Turns>();
-  /** When contents were last used here, by the steady clock. */
+  /** When each content was last used here, by the steady clock. */
   readonly #usedMs = new Map<string, number>();
-  /** Contents whose collection has begun: the node neither takes nor claims them. */
+  /** Contents whose collection has begun: the node neither stores them nor reports having them. */
   readonly #condemned = new Set<string>();
 
   constructor(
@@ -79,8 +80,7 @@ export class Uploads {
   }
 
   /**
-   * Whether the whole content is on disk here, after some time to fetch what is missing.
-   *
+   * Whether the whole content is on disk here, after spending some time to fetch missing blocks.
    * @param pace awaited before each block
    */
   async hold(
@@ -111,12 +111,18 @@ export class Uploads {
     }
   }
 
-  /** Indices of blocks that are not here. Without a sync: the caller must not count them as durable. */
+  /**
+   * Indices of blocks that are missing here. Nothing is synced: the caller must not treat the others as
+   * durable.
+   */
   async missing(content: string, blocks: number): Promise<readonly number[]> {
     return this.#missing(content, blocks);
   }
 
-  /** A block that is here and in good order. @throws LeaseholdError `FILE_DAMAGED` */
+  /**
+   * Reads an intact block of this node.
+   * @throws LeaseholdError `FILE_DAMAGED`
+   */
   async bit(content: string, index: number): Promise<StoredBlock> {
     this.touch(content);
     const block = await this.#readHere(content, index);
@@ -125,9 +131,9 @@ export class Uploads {
   }
 
   /**
-   * A block, from this node or another. It is restored here if it belongs here and was missing or damaged.
-   *
-   * @param where the nodes that have the content; it is updated when they are others
+   * Reads a block from this node or another. If the block belongs here and was missing or damaged, it is
+   * restored.
+   * @param where the nodes that have the content; updated if they have changed
    */
   async read(content: string, index: number, where: Where): Promise<StoredBlock> {
     this.touch(content);
@@ -158,15 +164,18 @@ export class Uploads {
     this.#usedMs.set(content, this.#parts.world.clock.monotonicMs());
   }
 
-  /** How long it was not used here. A content of an earlier process is used when it is first looked at. */
+  /**
+   * How long the content has been unused here. The use of a content from an earlier process counts from the
+   * first time that this process looks at it.
+   */
   idleMs(content: string): number {
     const nowMs = this.#parts.world.clock.monotonicMs();
     return nowMs - getOrInsert(this.#usedMs, content, () => nowMs);
   }
 
   /**
-   * Removes a content, if it may be removed. From before the question the node neither takes nor claims it,
-   * so no upload counts on a copy that is about to go.
+   * Removes a content, if it may be removed. Before it asks, the node stops storing the content and reporting
+   * that it has it, so no upload relies on a copy that is about to be removed.
    */
   async collect(content: string, mayBeRemoved: () => Promise<boolean>): Promise<boolean> {
     this.#condemned.add(content);
@@ -182,7 +191,7 @@ export class Uploads {
     }
   }
 
-  /** The writer has given it up, and nobody else knows it. */
+  /** The writer has abandoned it, and nobody else knows it. */
   async discard({ content }: Asks["discard"]): Promise<void> {
     await this.collect(content, () => Promise.resolve(true));
   }
@@ -231,7 +240,7 @@ export class Uploads {
         return await this.#fetch(content, index, nodes, where.keeps && nodes.includes(this.#parts.node));
       } catch (error) {
         const now = await this.placementOf(content);
-        // No name has it any more, or it is where it was.
+        // The content no longer has a name, or is where it was.
         if (now.length === 0 || now.join() === nodes.join()) throw error;
         where.nodes = now;
         where.keeps = true;
@@ -239,7 +248,7 @@ export class Uploads {
     }
   }
 
-  /** @param keeps whether the block belongs here, too */
+  /** @param keeps also whether the block belongs here */
   async #fetch(
     content: string,
     index: number,
@@ -261,7 +270,7 @@ export class Uploads {
         failures.push(`${other}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
-    // A node that has not answered may have it.
+    // A node that has not answered may have the block.
     throw new LeaseholdError(
       isDamaged ? "FILE_DAMAGED" : "NO_QUORUM",
       `no node that answers has block ${index} of content ${content}: ${failures.join("; ")}`,

@@ -7,10 +7,10 @@ import { listObjects } from "./listing.js";
 import { mustHaveBucket } from "./objects.js";
 import { documentOf, elements, timeText, Xml } from "./xml.js";
 
-/** Buckets that are listed: those of a page. */
+/** Buckets listed in one answer. */
 const bucketsMax = 10_000;
 
-/** Folders of the root are the buckets; one whose name is no bucket's is not listed. */
+/** The root's folders are the buckets. Folders whose names aren't valid bucket names are not listed. */
 export async function listBuckets(call: Call): Promise<void> {
   const buckets: Xml[] = [];
   for (let after: string | undefined; ;) {
@@ -49,7 +49,7 @@ function isBucket(name: string): boolean {
 export async function createBucket(call: Call): Promise<void> {
   const { files, bucket } = call;
   checkBucket(bucket);
-  // Its XML names a region, and here is only one.
+  // The XML names a region, but there is only one here, so it is ignored.
   if (call.request.headers["content-length"] !== undefined) await xmlTextOf(call);
   try {
     await files.makeFolder(bucket, { makeFolders: false });
@@ -87,7 +87,7 @@ export async function bucketLocation(call: Call): Promise<void> {
   answer(call, 200, {}, documentOf("LocationConstraint", new Xml("")));
 }
 
-/** There are no versions, as before versioning is switched on. */
+/** There are no versions, as in a bucket for which versioning was never enabled. */
 export async function bucketVersioning(call: Call): Promise<void> {
   await mustHaveBucket(call.files, call.bucket);
   answer(call, 200, {}, documentOf("VersioningConfiguration", new Xml("")));

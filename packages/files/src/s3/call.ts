@@ -4,23 +4,23 @@ import { type Chunked, unchunked } from "./chunks.js";
 import { S3Error } from "./errors.js";
 import { etagOf, BodySums } from "./metadata.js";
 
-/** The limit of an XML body: 1,000 keys, or 10,000 parts with their checksums. */
+/** The limit of an XML body: enough for 1,000 keys, or 10,000 parts with their checksums. */
 const xmlBytesMax = 2 * 2 ** 20;
-/** S3's limit of one PUT. */
+/** S3's limit for one PUT. */
 export const putBytesMax = 5 * 2 ** 30;
 
 /** A request and the dependencies of all operations. */
 export interface Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** With `x-amz-` ones that a signed address has in its query. */
+  /** Includes the `x-amz-` headers that a presigned URL has in its query. */
   readonly files: Files;
   readonly bucket: string;
   readonly key: string;
   readonly query: ReadonlyMap<string, string>;
-  /** How the body is chunked, if it is in AWS' own way. */
+  /** How the body is chunked, if it is `aws-chunked`. */
   readonly chunked: Chunked | undefined;
-  /** The SHA-256 of the body in hex, if the signature has it. */
+  /** The SHA-256 of the body in hex, if the signature contains it. */
   readonly sha256: string | undefined;
 }
 
@@ -41,8 +41,7 @@ export function header({ request }: Call, name: string): string | undefined {
 }
 
 /**
- * The body, whose length and checksums are checked before its end.
- *
+ * The body. Its length and checksums are checked before its end is reported.
  * @param headers with the checksums of the body
  */
 export function bodyOf(
@@ -74,7 +73,10 @@ export function bodyOf(
   return { bytes: bytes(), sums };
 }
 
-/** A body of XML. @throws S3Error */
+/**
+ * The text of an XML body.
+ * @throws S3Error
+ */
 export async function xmlTextOf(call: Call, headers?: IncomingHttpHeaders): Promise<string> {
   const pieces: Uint8Array[] = [];
   for await (const piece of bodyOf(call, xmlBytesMax, headers).bytes) pieces.push(piece);
@@ -86,21 +88,22 @@ export async function fileAt({ files }: Call, path: string): Promise<FileView | 
   return entry?.kind === "file" ? entry : undefined;
 }
 
-/** Whether a list of ETags has this one; `*` has any. */
+/** Whether a list of ETags contains this one; `*` contains every ETag. */
 export function hasEtag(list: string, etag: string): boolean {
   const bare = (text: string): string => text.trim().replace(/^W\//, "").replaceAll('"', "");
   return list.trim() === "*" || list.split(",").some((each) => bare(each) === bare(etag));
 }
 
-/** What a change of a path must find, so that the conditions hold when it is made. */
+/**
+ * What a change requires of its path, so that the request's conditions still hold when the change is made.
+ */
 export interface Condition {
   readonly ifMissing?: boolean;
   readonly ifVersion?: string;
 }
 
 /**
- * The conditions of a write, `If-Match` and `If-None-Match`, which its change checks again.
- *
+ * The conditions of a write, from `If-Match` and `If-None-Match`. The change itself checks them again.
  * @throws S3Error `PreconditionFailed`, `NoSuchKey`
  */
 export async function conditionOf(call: Call, path: string): Promise<Condition> {

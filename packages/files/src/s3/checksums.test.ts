@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checksums } from "./checksums.js";
 
-/** Of "123456789", as the catalogue of parametrised CRC algorithms and FIPS 180-4 have them. */
+/** Checksums of "123456789", from the catalogue of parametrised CRC algorithms and from FIPS 180-4. */
 const known: Readonly<Record<string, string>> = {
   crc32: "cbf43926",
   crc32c: "e3069283",

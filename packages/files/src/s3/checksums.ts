@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** A checksum of what was added to it so far. */
+/** A checksum of everything added to it so far. */
 export interface Summing {
   add(bytes: Uint8Array): void;
   /** In base64. */
   end(): string;
 }
 
-/** The table of a reflected CRC of 64 bits, in halves. One of 32 bits has only the low half. */
+/** The table of a reflected 64-bit CRC, in halves. A 32-bit CRC uses only the low half. */
 interface CrcTable {
   readonly low: Uint32Array;
   readonly high: Uint32Array;
@@ -75,7 +75,7 @@ function hashSum(name: string): Summing {
   return { add: (bytes) => void hash.update(bytes), end: () => hash.digest("base64") };
 }
 
-/** The checksums that a client may send, by the last word of their headers `x-amz-checksum-…`. */
+/** The checksums that a client may send, keyed by the last word of their headers `x-amz-checksum-…`. */
 export const checksums: ReadonlyMap<string, () => Summing> = new Map([
   ["crc32", crc32Sum],
   ["crc32c", () => crcOf(crc32cTable, false)],

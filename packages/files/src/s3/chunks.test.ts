@@ -12,7 +12,7 @@ const seed: Seed = {
   signature: "0".repeat(64),
 };
 
-/** A body as a client makes it. */
+/** A body as a client encodes it. */
 function bodyOf(pieces: readonly Buffer[], kind: string, trailers: readonly string[] = []): Buffer {
   const isSigned = kind.startsWith("STREAMING-AWS4");
   const out: (Buffer | string)[] = [];
@@ -81,9 +81,9 @@ describe.each(kinds)("%s", (kind) => {
         const wrong = Buffer.from(body);
         wrong[at % body.length]! ^= 1;
         const after = await read(wrong, how, cuts);
-        // Without signatures only checksums show what has changed within the content or the trailer.
+        // Without signatures, only checksums reveal changes within the content or the trailer.
         const isNoticed = after.code !== "whole" || !after.bytes.equals(content);
-        // Letters of sizes and names of trailers mean the same in capitals.
+        // Sizes and trailer names may be written in upper case.
         const isSame = wrong.toString("latin1").toLowerCase() === body.toString("latin1").toLowerCase();
         expect(isNoticed || isSame || kind === kinds[2]).toBe(true);
         const cut = await read(body.subarray(0, at % body.length), how, cuts);

@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { S3Error } from "./errors.js";
 import { hmac, isSame, type Seed, sha256 } from "./signature.js";
 
-/** The limits of a chunk's first line and of all trailers. */
+/** The limits of a chunk's first line, and of all trailers together. */
 const lineBytesMax = 256;
 const trailerBytesMax = 4_096;
 
-/** How the chunks of a body are made. */
+/** How the chunks of a body are encoded. */
 export interface Chunked {
-  /** Undefined: chunks have no signatures, or they are not checked. */
+  /** Undefined: the chunks have no signatures, or signatures are not checked. */
   readonly seed: Seed | undefined;
-  /** Chunks must have signatures. */
+  /** Whether the chunks must have signatures. */
   readonly isSigned: boolean;
   readonly hasTrailer: boolean;
 }
 
-/** The header's values that say that a body is chunked in AWS' own way. */
+/** The header values for which a body is `aws-chunked`. */
 export function chunkedOf(contentSha256: string | undefined, seed: Seed | undefined): Chunked | undefined {
   switch (contentSha256) {
     case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD":
@@ -32,9 +32,8 @@ export function chunkedOf(contentSha256: string | undefined, seed: Seed | undefi
 }
 
 /**
- * The bytes within chunks (`aws-chunked`). A wrong signature ends them with an error before their end, so
- * that nothing of them is kept.
- *
+ * The bytes inside the chunks (`aws-chunked`). A wrong signature causes an error before the end of the bytes,
+ * so that none of them are kept.
  * @param trailer is filled in
  * @throws S3Error `SignatureDoesNotMatch`, `IncompleteBody`, `InvalidRequest`
  */
@@ -93,7 +92,7 @@ async function readTrailer(
   signatures?.checkTrailer(signature, text);
 }
 
-/** The chain of signatures of one body. */
+/** The chain of signatures in one body. */
 class Signatures {
   readonly #seed: Seed | undefined;
   #last: string;
@@ -125,7 +124,7 @@ class Signatures {
   }
 }
 
-/** Bytes as lines and pieces. */
+/** Reads bytes as lines and pieces. */
 class Input {
   readonly #source: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -134,7 +133,7 @@ class Input {
     this.#source = body[Symbol.asyncIterator]();
   }
 
-  /** A line without its end, of at most that many bytes with it. */
+  /** Reads a line and returns it without its end. The limit of bytes includes the end. */
   async line(bytesMax: number): Promise<string> {
     for (;;) {
       const at = this.#rest.subarray(0, bytesMax).indexOf("\r\n");
@@ -148,7 +147,7 @@ class Input {
     }
   }
 
-  /** 1 to that many bytes. */
+  /** Reads at least 1 byte and at most this many. */
   async take(bytesMax: number): Promise<Buffer> {
     while (this.#rest.length === 0) await this.#more();
     const piece = this.#rest.subarray(0, bytesMax);

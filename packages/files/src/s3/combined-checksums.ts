@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** Parts in one turn: a part takes some 30 µs. */
+/** Parts combined in one turn of the event loop: each takes about 30 µs. */
 const partsPerTurn = 500;
 
-/** A reflected CRC whose first and last value is all ones. */
+/** A reflected CRC whose initial and final XOR values are all ones. */
 interface Crc {
   readonly bits: number;
-  /** Reflected, without its highest term. */
+  /** Reflected, without the highest term. */
   readonly polynomial: bigint;
 }
 
@@ -22,21 +22,21 @@ export interface SummedPart {
   readonly bytes: number;
 }
 
-/** Whether a checksum of the whole can be told from those of its parts. */
+/** Whether a checksum of the whole can be computed from the checksums of its parts. */
 export function isCombined(name: string): boolean {
   return crcs.has(name);
 }
 
 /**
- * The CRC of bytes, in base64, from those of their parts in order: the CRC of a part is moved by the length
- * of what follows, as multiplying by a power of x modulo the polynomial does (as in zlib's `crc32_combine`).
+ * The CRC of bytes, in base64, from the CRCs of their parts in order. The CRC of a part is shifted by the
+ * length of the rest by multiplying it by a power of x modulo the polynomial (as in zlib's `crc32_combine`).
  */
 export async function combined(name: string, parts: readonly SummedPart[]): Promise<string> {
   const crc = crcs.get(name)!;
   const powers = new Map<number, bigint>();
   let sum = 0n;
   for (const [at, { sum: text, bytes }] of parts.entries()) {
-    // Leases are renewed between the turns.
+    // Lets leases be renewed between turns.
     if (at % partsPerTurn === partsPerTurn - 1) await nextTurn();
     const power = powers.get(bytes) ?? powerOfX(crc, bytes);
     powers.set(bytes, power);
@@ -56,7 +56,7 @@ function multiply({ bits, polynomial }: Crc, one: bigint, other: bigint): bigint
   return product;
 }
 
-/** The power of x by the number of bits in that many bytes. */
+/** The power of x whose exponent is the number of bits in that many bytes. */
 function powerOfX(crc: Crc, bytes: number): bigint {
   const one = 1n << BigInt(crc.bits - 1);
   let power = one;

@@ -2,7 +2,10 @@ import { LeaseholdError } from "leasehold/common";
 import type { Condition } from "./call.js";
 import { S3Error } from "./errors.js";
 
-/** A change whose condition failed when it was made is refused like one that failed before. */
+/**
+ * A change whose condition fails when the change is made gets the same error as one whose condition failed
+ * earlier.
+ */
 export async function underCondition<T>(condition: Condition, path: string, change: Promise<T>): Promise<T> {
   try {
     return await change;

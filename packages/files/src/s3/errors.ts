@@ -2,7 +2,7 @@ import { LeaseholdError } from "leasehold/common";
 import { escaped, xmlHead } from "../webdav/xml.js";
 import { Refusal } from "../webdav/refusal.js";
 
-/** S3's error codes, with their statuses. */
+/** S3's error codes and their statuses. */
 const statuses = {
   AccessDenied: 403,
   AuthorizationHeaderMalformed: 400,
@@ -83,7 +83,7 @@ const codes: Readonly<Record<string, S3Code>> = {
   PERMISSION_DENIED: "AccessDenied",
 };
 
-/** What a client is told of an error; undefined for a fault of this server. */
+/** What a client is told about an error; undefined for a fault of this server. */
 export function s3ErrorOf(error: unknown): S3Error | undefined {
   if (error instanceof S3Error) return error;
   if (error instanceof Refusal) {

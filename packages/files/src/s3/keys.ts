@@ -1,6 +1,6 @@
 import { S3Error } from "./errors.js";
 
-/** Our limit of a path, without the bucket and its slash. */
+/** The longest path that we allow, without the bucket and its slash. */
 export const pathBytesMax = 480;
 
 const bucketForm = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
@@ -14,14 +14,14 @@ export function checkBucket(bucket: string): string {
   );
 }
 
-/** What a key means in the tree of files. */
+/** What a key refers to in the tree of files. */
 export interface KeyPath {
   readonly path: string;
   /** The key ends with a slash. */
   readonly isFolder: boolean;
 }
 
-/** @throws S3Error `KeyTooLongError`, `InvalidArgument` for keys that are no paths */
+/** @throws S3Error `KeyTooLongError`, `InvalidArgument` for keys that aren't valid paths */
 export function pathOfKey(bucket: string, key: string): KeyPath {
   const isFolder = key.endsWith("/");
   const path = `${checkBucket(bucket)}/${isFolder ? key.slice(0, -1) : key}`;
@@ -36,7 +36,7 @@ export function pathOfKey(bucket: string, key: string): KeyPath {
   return { path, isFolder };
 }
 
-/** As it is signed: everything but letters, digits and `-._~` becomes `%XX`. */
+/** Encoded as for signing: everything except letters, digits and `-._~` becomes `%XX`. */
 export function encodeStrictly(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

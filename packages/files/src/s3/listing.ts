@@ -7,16 +7,16 @@ import { documentOf, elements, timeText, Xml } from "./xml.js";
 const keysMax = 1_000;
 
 interface Listed {
-  /** Keys and common prefixes, in their order. */
+  /** Keys and common prefixes, in order. */
   readonly items: readonly (
     | { readonly key: string; readonly stat: FileStat }
     | { readonly prefix: string }
   )[];
-  /** After this key or prefix the list goes on. */
+  /** The list continues after this key or prefix. */
   readonly next: string | undefined;
 }
 
-/** What a list is asked for. */
+/** The parameters of a list. */
 interface Terms {
   readonly bucket: string;
   readonly prefix: string;
@@ -25,7 +25,7 @@ interface Terms {
   readonly limit: number;
 }
 
-/** The keys of a bucket by a prefix, without or with the delimiter `/`, as the names have them in order. */
+/** A bucket's keys with a prefix, in the order of the names. The delimiter is `/` or none. */
 async function listKeys(files: Files, terms: Terms): Promise<Listed> {
   const { limit } = terms;
   if (limit === 0) return { items: [], next: undefined };
@@ -76,7 +76,7 @@ async function* folderPages(files: Files, { bucket, prefix, after, limit }: Term
   }
 }
 
-/** Where a folder's list goes on after a key: a folder that the key is in may have more. */
+/** Where a folder's list continues after a key: the folder that contains the key may have more. */
 function placeAfter(rest: string): string {
   const slash = rest.indexOf("/");
   return slash < 0 || slash === rest.length - 1 ? rest : rest.slice(0, slash);

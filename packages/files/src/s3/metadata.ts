@@ -4,11 +4,11 @@ import type { Attributes, FileStat } from "../types.js";
 import { checksumHeader, checksums, type Summing } from "./checksums.js";
 import { S3Error } from "./errors.js";
 
-/** The attributes of an object's content; another content of the same name begins without them. */
+/** Attributes of an object's content. When the name gets another content, that begins without them. */
 const etagAttribute = "content.etag";
 export const sumAttribute = "content.sum.";
 const metaAttribute = "content.meta.";
-/** Headers that are kept with an object, and told with it. */
+/** Headers stored with an object, and returned with it. */
 const kept: Readonly<Record<string, string>> = {
   "content-type": "content.type",
   "cache-control": "content.cache",
@@ -17,13 +17,13 @@ const kept: Readonly<Record<string, string>> = {
   "content-language": "content.language",
   expires: "content.expires",
 };
-/** S3's limit of the user's metadata. */
+/** S3's limit for user metadata. */
 const metaBytesMax = 2_048;
 const metaHeader = "x-amz-meta-";
 
 const defaultType = "binary/octet-stream";
 
-/** Headers for which S3 would do something that is not done here. */
+/** Headers that ask for features which are not implemented here. */
 const refusedHeaders = [
   "x-amz-tagging",
   "x-amz-server-side-encryption",
@@ -42,8 +42,7 @@ export function refuseUnsupported(headers: IncomingHttpHeaders): void {
 
 /**
  * The attributes that a request's headers give an object.
- *
- * @param query where signed addresses have the user's metadata
+ * @param query where presigned URLs have the user metadata
  * @throws S3Error `MetadataTooLarge`
  */
 export function attributesOf(
@@ -75,12 +74,12 @@ function valueOf(header: string, value: string | string[] | undefined): string {
   return codings.filter((coding) => coding !== "" && coding !== "aws-chunked").join(",");
 }
 
-/** The ETag with its quotes. That of a file that came by another way is not the MD5 of its content. */
+/** The ETag in quotes. For a file that was not written over S3, it isn't the MD5 of the content. */
 export function etagOf({ attributes, version }: Pick<FileStat, "attributes" | "version">): string {
   return `"${attributes?.[etagAttribute] ?? `${version}-0`}"`;
 }
 
-/** The headers that tell an object. */
+/** The headers that describe an object. */
 export function objectHeaders(stat: FileStat, withSums: boolean): OutgoingHttpHeaders {
   const { attributes = {}, modifiedMs } = stat;
   const headers: OutgoingHttpHeaders = {
@@ -88,7 +87,7 @@ export function objectHeaders(stat: FileStat, withSums: boolean): OutgoingHttpHe
     "last-modified": new Date(modifiedMs).toUTCString(),
     "content-type": defaultType,
     "accept-ranges": "bytes",
-    // A browser must not run uploaded content.
+    // A browser must not execute uploaded content.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
   };
@@ -106,7 +105,7 @@ export function objectHeaders(stat: FileStat, withSums: boolean): OutgoingHttpHe
   return headers;
 }
 
-/** All attributes of the content, to be replaced by those. */
+/** Changes that replace all attributes of the content by the given ones; ETag and checksums stay. */
 export function replacing(
   before: Attributes | undefined,
   attributes: Readonly<Record<string, string>>,
@@ -117,7 +116,10 @@ export function replacing(
   return { ...Object.fromEntries(gone.map((name) => [name, null])), ...attributes };
 }
 
-/** The checksums of a body while it is read, compared at its end with what the client has announced. */
+/**
+ * Computes the checksums of a body while it is read. At the end compares them with those announced by the
+ * client.
+ */
 export class BodySums {
   readonly #md5 = createHash("md5");
   readonly #sha256 = createHash("sha256");
@@ -129,7 +131,7 @@ export class BodySums {
   readonly #results = new Map<string, string>();
 
   /**
-   * @param sha256 that the signature has of the body, in hex
+   * @param sha256 the body's SHA-256 from the signature, in hex
    * @throws S3Error `InvalidDigest`, `InvalidRequest`
    */
   constructor(headers: IncomingHttpHeaders, sha256: string | undefined) {
@@ -189,7 +191,7 @@ export class BodySums {
   }
 }
 
-/** The ETag of an object of these parts, without quotes. */
+/** The ETag of an object with these parts, without quotes. */
 export function etagOfParts(md5s: readonly string[]): string {
   const all = createHash("md5");
   for (const md5 of md5s) all.update(Buffer.from(md5, "hex"));

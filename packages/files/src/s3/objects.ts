@@ -21,10 +21,10 @@ import { checkBucket, decodeStrictly, pathOfKey } from "./keys.js";
 import { attributesOf, etagOf, objectHeaders, refuseUnsupported, replacing } from "./metadata.js";
 import { childrenOf, documentIn, documentOf, elements, textOf, timeText, Xml } from "./xml.js";
 
-/** Keys of one DeleteObjects, and removals of one at a time. */
+/** The most keys in one DeleteObjects, and how many are removed concurrently. */
 const deletedMax = 1_000;
 const removalsAtOnce = 16;
-/** The attribute of a folder that a client has put, and that stays when it is empty. */
+/** The attribute of a folder that a client has put as an object. Such a folder stays when it is empty. */
 export const markerAttribute = "s3.folder";
 
 /** @throws S3Error `NoSuchBucket` */
@@ -33,7 +33,7 @@ export async function mustHaveBucket(files: Files, bucket: string): Promise<void
   if (entry?.kind !== "folder") throw new S3Error("NoSuchBucket", `there is no bucket ${bucket}`);
 }
 
-/** GET and HEAD. */
+/** Handles GET and HEAD. */
 export async function getObject(call: Call): Promise<void> {
   const { request, response, query } = call;
   if (query.has("partNumber"))
@@ -62,11 +62,11 @@ export async function getObject(call: Call): Promise<void> {
     ...(range !== undefined && { "content-range": `bytes ${start}-${end}/${entry.size}` }),
   });
   if (request.method === "HEAD" || end < start) return void response.end();
-  // An error cuts the response off: it is shorter than its declared length, so that clients notice.
+  // An error cuts the response short: it has fewer bytes than its declared length, so that clients notice.
   await pipeline(Readable.from(piecesOf(entry, start, end - start + 1)), response);
 }
 
-/** Headers that a signed request wants instead of the object's own. */
+/** Response headers that a signed request overrides. */
 function overrides(query: ReadonlyMap<string, string>): Record<string, string> {
   const names = [
     "content-type",
@@ -122,7 +122,7 @@ export async function putObject(call: Call): Promise<void> {
   answer(call, 200, { etag: etagOf(stat), ...sums.headers });
 }
 
-/** A key that ends with a slash is a folder. */
+/** A key that ends with a slash names a folder. */
 async function putFolder(call: Call, path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of bytes);
   const attributes = { [markerAttribute]: "" };
@@ -174,7 +174,10 @@ export async function copyObject(call: Call): Promise<void> {
   answer(call, 200, {}, documentOf("CopyObjectResult", result));
 }
 
-/** The object that `x-amz-copy-source` names. @throws S3Error */
+/**
+ * The object named by `x-amz-copy-source`.
+ * @throws S3Error
+ */
 export async function sourceOf(call: Call): Promise<FileView> {
   const text = header(call, "x-amz-copy-source") ?? "";
   if (text.includes("?")) throw new S3Error("NotImplemented", "there are no versions to copy from");
@@ -203,7 +206,7 @@ async function remove(call: Call, key: string, match: string | undefined): Promi
   const entry = await files.entry(path);
   if (match !== undefined && (entry?.kind !== "file" || !hasEtag(match, etagOf(entry))))
     throw new S3Error("PreconditionFailed", "If-Match: the object has another ETag");
-  // Of a folder only its mark is an object: what is in it stays, and so does the folder.
+  // Only the folder's mark is an object. Removing it leaves the folder and its contents.
   if (entry === undefined || (entry.kind === "folder") !== isFolder) return;
   const ifVersion = entry.kind === "file" && match !== undefined ? entry.version : undefined;
   try {
@@ -212,12 +215,12 @@ async function remove(call: Call, key: string, match: string | undefined): Promi
     if (!(error instanceof LeaseholdError)) throw error;
     if (error.code === "FILE_CHANGED")
       throw new S3Error("PreconditionFailed", "the object has changed meanwhile");
-    // Another call was first, or there is something in the folder.
+    // Another call came first, or the folder isn't empty.
     if (error.code !== "FILE_NOT_FOUND" && error.code !== "FILE_EXISTS") throw error;
   }
 }
 
-/** DeleteObjects: each key is a change of its own. */
+/** DeleteObjects: removes each key by a change of its own. */
 export async function deleteObjects(call: Call): Promise<void> {
   const { bucket, files } = call;
   await mustHaveBucket(files, bucket);

@@ -22,7 +22,7 @@ import {
 
 type Operation = (call: Call) => Promise<void>;
 
-/** Names in a query that choose an operation which is not served. */
+/** Query parameters of operations that are not supported. */
 const notServed = new Set([
   "accelerate",
   "acl",

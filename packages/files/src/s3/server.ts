@@ -21,22 +21,21 @@ import { operationOf } from "./operations.js";
 import { checkSignature, queryOf, rawPathOf, type S3User, type Seed, unsignedPayload } from "./signature.js";
 import { collectUploads } from "./uploads.js";
 
-/** The shortest password that may be a secret: whoever sees a signature can try them. */
+/** The shortest password allowed as a secret: anyone who sees a signature can try passwords against it. */
 export const passwordLengthMin = 8;
-/** The pause between two looks at uploads that are too old, ms. */
+/** The pause between two searches for uploads that are too old, ms. */
 const collectMs = 3_600_000;
 
 export interface S3Options extends ListenOptions {
   /**
-   * `name:password` of the one user, who may do everything: the access key and the secret, of at least 8
-   * characters. Default: no authentication.
+   * `name:password` of the only user, who may do everything. They are the access key and the secret; the
+   * secret has at least 8 characters. Default: no authentication.
    */
   readonly credentials?: string | undefined;
 }
 
 /**
- * Serves a node's files by the S3 API: folders of the root are buckets, and paths in them keys.
- *
+ * Serves a node's files over the S3 API. Folders in the root are buckets, and paths in them are keys.
  * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
  */
 export async function serveS3(files: Files, options: S3Options = {}): Promise<FrontServer> {
@@ -59,7 +58,7 @@ export async function serveS3(files: Files, options: S3Options = {}): Promise<Fr
   };
 }
 
-/** Refusals of a signature. */
+/** The codes of authentication failures. */
 const refusals: ReadonlySet<S3Code> = new Set([
   "AccessDenied",
   "InvalidAccessKeyId",
@@ -99,10 +98,10 @@ class Front {
     response.setHeader("x-amz-request-id", requestId);
     const { socket } = request;
     const origin = originOf(socket);
-    // The end of an upload, and changes that wait for a majority, are silent for long.
+    // The end of an upload, and changes that wait for a majority, take long without sending anything.
     const unlimited = (): void => void socket.setTimeout(0);
     request.once("end", unlimited);
-    // Errors after a client has disconnected are ignored; its response is cut off.
+    // Errors after a client has disconnected are ignored; its response is cut off anyway.
     response.on("error", () => undefined);
     try {
       if (this.#underWay > requestsMax)
@@ -114,7 +113,7 @@ class Front {
       this.#refuse(request, response, error, requestId);
     } finally {
       this.#underWay -= 1;
-      // Its end may come later, within the next request's time.
+      // The request's end may come later, during the next request's time.
       request.off("end", unlimited);
       socket.setTimeout(idleMs);
     }

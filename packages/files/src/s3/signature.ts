@@ -3,31 +3,31 @@ import type { IncomingHttpHeaders } from "node:http";
 import { S3Error } from "./errors.js";
 import { decodeStrictly, encodeStrictly } from "./keys.js";
 
-/** The most that a client's clock may differ from this node's, ms. */
+/** The largest difference allowed between a client's clock and this node's, ms. */
 const skewMsMax = 15 * 60_000;
-/** The longest validity of a signed address, s. */
+/** The longest validity of a presigned URL, s. */
 const expiresMax = 604_800;
-/** Headers that one signature may cover. */
+/** The most headers that one signature may cover. */
 const signedHeadersMax = 100;
 
 export const algorithm = "AWS4-HMAC-SHA256";
 export const unsignedPayload = "UNSIGNED-PAYLOAD";
 
-/** One user, whose name is the access key and whose password is the secret. */
+/** The only user: the name is the access key, and the password is the secret. */
 export interface S3User {
   readonly name: string;
   readonly password: string;
 }
 
-/** A request as it came. */
+/** A request as it was received. */
 export interface SignedRequest {
   readonly method: string;
-  /** As in the first line of the request: path and query, encoded. */
+  /** As in the first line of the request: path and query, still encoded. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** What the signatures of the chunks of a body go on from. */
+/** The starting point for the signatures of a body's chunks. */
 export interface Seed {
   readonly key: Buffer;
   readonly date: string;
@@ -45,7 +45,7 @@ interface Claim {
   readonly query: readonly (readonly [string, string])[];
 }
 
-/** Names and values of a query, decoded. */
+/** Names and values from a query, decoded. */
 export function queryOf(url: string): (readonly [name: string, value: string])[] {
   const at = url.indexOf("?");
   if (at < 0) return [];
@@ -59,16 +59,15 @@ export function queryOf(url: string): (readonly [name: string, value: string])[]
     });
 }
 
-/** The path of an address, decoded. */
+/** The path from a URL, decoded. */
 export function rawPathOf(url: string): string {
   return decodeStrictly(url.replace(/^https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, ""));
 }
 
 /**
  * Checks a request's signature (AWS Signature Version 4) in its header or its query.
- *
  * @throws S3Error `AccessDenied`, `InvalidAccessKeyId`, `SignatureDoesNotMatch`, `RequestTimeTooSkewed`, and
- *   others for what is malformed
+ *   others for malformed requests
  */
 export function checkSignature(request: SignedRequest, user: S3User, nowMs: number): Seed {
   const { headers } = request;
@@ -169,7 +168,10 @@ function claimInQuery(query: Claim["query"], nowMs: number): Claim {
   return { accessKey, scope, date, signedHeaders, signature, payload, query: rest };
 }
 
-/** A credential: key, day, region, s3 and aws4_request, between slashes, of which the key may have more. */
+/**
+ * A credential: key, day, region, s3 and aws4_request, separated by slashes. The key may contain more
+ * slashes.
+ */
 function credentialIn(text: string, wrong: S3Error) {
   const parts = text.split("/");
   const scope = parts.slice(-4);
@@ -187,7 +189,7 @@ function headersIn(text: string, wrong: S3Error): string[] {
   return names;
 }
 
-/** `20261127T131452Z` as ms. */
+/** Parses `20261127T131452Z` to ms since 1970. */
 function timeOf(date: string, wrong: S3Error): number {
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date);
   if (match === null) throw wrong;
@@ -197,7 +199,7 @@ function timeOf(date: string, wrong: S3Error): number {
   return ms;
 }
 
-/** A header that is not signed could be added on the way: those that mean something to S3 must be. */
+/** Headers that S3 interprets must be signed: an unsigned one could have been added in transit. */
 function mustBeSigned(headers: IncomingHttpHeaders, signed: readonly string[]): void {
   const all = new Set(signed);
   const name = Object.keys(headers).find((each) => each.startsWith("x-amz-") && !all.has(each));

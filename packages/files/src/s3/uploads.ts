@@ -22,23 +22,26 @@ import {
 import { mustHaveBucket, sourceOf } from "./objects.js";
 import { childrenOf, documentIn, documentOf, elements, textOf, timeText, Xml } from "./xml.js";
 
-/** S3's limits: parts of an upload, and the least size of all but the last. */
+/** S3's limits: the parts of an upload, and the least size of all parts but the last. */
 const partsMax = 10_000;
 const partBytesMin = 5 * 2 ** 20;
-/** Uploads at once; each is a folder. */
+/** The most uploads at a time. Each is a folder. */
 const uploadsMax = 1_000;
-/** The age at which an upload that nobody has completed is removed, ms. */
+/** The age at which an upload that has not been completed is removed, ms. */
 export const uploadMsMax = 7 * 86_400_000;
 
 const bucketAttribute = "s3.bucket";
 const keyAttribute = "s3.key";
-/** The attributes that the object will have. */
+/** The attributes for the object. */
 const objectPrefix = "s3.object.";
 
 const folderOf = (upload: string): string => `${uploadsFolder}/${upload}`;
 const nameOfPart = (number: number): string => String(number).padStart(5, "0");
 
-/** Makes a folder for the upload, with a file for each part: it is at all nodes, also after a restart. */
+/**
+ * Creates a folder for the upload, with a file for each part. So all nodes see the upload, and it survives a
+ * restart.
+ */
 export async function createUpload(call: Call): Promise<void> {
   const { files, bucket, key, request, query } = call;
   refuseUnsupported(request.headers);
@@ -65,7 +68,10 @@ export async function createUpload(call: Call): Promise<void> {
   answer(call, 200, {}, documentOf("InitiateMultipartUploadResult", result));
 }
 
-/** The folder of the upload that the query names. @throws S3Error `NoSuchUpload` */
+/**
+ * The folder of the upload named in the query.
+ * @throws S3Error `NoSuchUpload`
+ */
 async function uploadOf({ files, bucket, key, query }: Call): Promise<FolderStat & { readonly id: string }> {
   const id = query.get("uploadId") ?? "";
   const folder = /^[0-9a-f]{32}$/.test(id) ? await files.entry(folderOf(id)) : undefined;
@@ -76,7 +82,7 @@ async function uploadOf({ files, bucket, key, query }: Call): Promise<FolderStat
   return { ...folder, id };
 }
 
-/** A change of an upload that was completed or aborted meanwhile. */
+/** Makes a change in an upload that may have been completed or aborted meanwhile. */
 async function inUpload<T>(change: Promise<T>): Promise<T> {
   try {
     return await change;
@@ -103,7 +109,7 @@ function partNumberIn({ query }: Call): number {
   throw new S3Error("InvalidArgument", `partNumber is 1 to ${partsMax}`);
 }
 
-/** UploadPartCopy: its bytes are read and written, as the part needs an MD5 of its own. */
+/** UploadPartCopy. The bytes are read and written, because the part needs an MD5 of its own. */
 export async function copyPart(call: Call): Promise<void> {
   const { files } = call;
   const path = `${folderOf((await uploadOf(call)).id)}/${nameOfPart(partNumberIn(call))}`;
@@ -137,7 +143,7 @@ function sourceRange(text: string | undefined, size: number) {
   return { start, end };
 }
 
-/** The versions and MD5s of the parts, by their numbers. */
+/** The versions and MD5s of the parts, by part number. */
 async function partsOf(files: Files, upload: string): Promise<Map<number, FileStat>> {
   const parts = new Map<number, FileStat>();
   for (let after: string | undefined; ;) {
@@ -254,11 +260,11 @@ export async function abortUpload(call: Call): Promise<void> {
   answer(call, 204);
 }
 
-/** CompleteMultipartUpload: one change, which names the parts' contents and removes the upload. */
+/** CompleteMultipartUpload: a single change, which names the parts' contents and removes the upload. */
 export async function completeUpload(call: Call): Promise<void> {
   const { files, bucket, key } = call;
   const { path } = pathOfKey(bucket, key);
-  // Other checksums in the headers are those of the object.
+  // Any other checksums in the headers are the object's.
   const md5 = header(call, "content-md5");
   const wanted = wantedParts(await xmlTextOf(call, md5 === undefined ? {} : { "content-md5": md5 }));
   const done = await completedBefore(call, path);
@@ -284,13 +290,13 @@ export async function completeUpload(call: Call): Promise<void> {
   try {
     complete(call, await inUpload(underCondition(condition, path, composed)));
   } catch (error) {
-    // Only a part that was replaced meanwhile is a change without a condition.
+    // Only the conditions on the parts' versions can fail without an error of their own.
     if (!(error instanceof S3Error) || error.code !== "SlowDown") throw error;
     throw new S3Error("InvalidPart", "a part was replaced meanwhile");
   }
 }
 
-/** The upload that an object was completed by, for a client that repeats the request. */
+/** The id of the upload that made the object, for clients that repeat the request. */
 const uploadAttribute = "content.upload";
 
 async function completedBefore({ files, query }: Call, path: string): Promise<FileStat | undefined> {
@@ -323,16 +329,15 @@ function objectAttributes(attributes: Attributes = {}): Record<string, string> {
 interface WantedPart {
   readonly number: number;
   readonly etag: string;
-  /** Its checksums, by their attributes. */
+  /** The part's checksums, by attribute. */
   readonly sums: ReadonlyMap<string, string>;
 }
 
 const sumElement = (name: string): string => `Checksum${name.toUpperCase()}`;
 
 /**
- * The checksums of the object that its parts tell: a CRC of the whole. One that the client sends is compared,
- * also if it is one over those of the parts (`…-N`).
- *
+ * The object's checksums, as far as they can be computed from its parts' checksums: CRCs of the whole. A
+ * checksum sent by the client is compared, even if it is a checksum of the parts' checksums (`…-N`).
  * @throws S3Error `BadDigest`
  */
 async function sumsOfObject(call: Call, parts: readonly FileStat[]): Promise<Record<string, string>> {

@@ -3,7 +3,7 @@ import { S3Error } from "./errors.js";
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/** XML that is written as it stands. */
+/** XML to be inserted without escaping. */
 export class Xml {
   readonly text: string;
 
@@ -14,7 +14,7 @@ export class Xml {
 
 type Value = string | number | boolean | Xml | undefined;
 
-/** Elements in order; those that are undefined are left out. */
+/** Elements in order. Undefined ones are left out. */
 export function elements(fields: readonly (readonly [name: string, value: Value])[]): Xml {
   const parts = fields.flatMap(([name, value]) => {
     if (value === undefined) return [];
@@ -32,7 +32,9 @@ export function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The children of an element by their name, whatever their namespace: clients leave it out, too. */
+/**
+ * The children of an element with that name, in any namespace, because some clients leave the namespace out.
+ */
 export function childrenOf(element: XmlElement, local: string): XmlElement[] {
   return element.children.filter((child) => child.local === local);
 }

@@ -12,7 +12,7 @@ async function* of(content: string): AsyncGenerator<Uint8Array> {
 const shown = ({ what, path, from, kind }: FileChange): string =>
   `${what} ${kind} ${from === undefined ? "" : `${from} to `}${path}`;
 
-/** Takes changes until there are so many. */
+/** Takes changes until there are this many. */
 async function take(
   cluster: FilesCluster,
   name: string,
@@ -85,7 +85,7 @@ test("a wait ends with the signal, and with the node", async () => {
 
 const change = (path: string): NameEvent => ({ what: "created", path, isFolder: false });
 
-/** A primary that counts what it is asked. */
+/** A primary that counts the requests it receives. */
 class Primary {
   readonly log = new ChangeLog(10_000);
   readonly feed = new Feed((operation) => this.#answer(operation));
@@ -158,7 +158,7 @@ test("a follower that others have overtaken goes on at once", async () => {
   expect(asked.changes).toBe(3);
   primary.add("c");
   await next;
-  // It has seen all that came before the last page.
+  // The follower has seen everything before the last page.
   expect(pathsOf(await slow.next())).toBe("c");
   expect(asked.changes).toBe(3);
 });

@@ -3,11 +3,11 @@ import { keptAtLeast, type LogPage, type NameEvent, seenFrom } from "../names/ch
 import type { ChangeBatch, ChangesOptions, FileChange } from "../types.js";
 import type { NamesOperation, NamesResult } from "../names/types.js";
 
-/** Changes in a batch. */
+/** The most changes in a batch. */
 const changesPerBatch = 500;
-/** Changes elsewhere after which a follower gets a new cursor: a part of those that are kept. */
+/** After this many changes elsewhere a follower gets a new cursor: a fraction of the changes kept. */
 const quietMax = keptAtLeast / 4;
-/** Followers that wait at one node. */
+/** The most followers that wait at one node. */
 const waitingMax = 1_024;
 
 type Ask = (operation: NamesOperation, signal: AbortSignal | undefined) => Promise<NamesResult>;
@@ -15,24 +15,24 @@ type Ask = (operation: NamesOperation, signal: AbortSignal | undefined) => Promi
 interface Waiting {
   readonly feed: string;
   readonly after: number;
-  /** Without a page, the follower asks for the changes itself. */
+  /** Without a page the follower asks for the changes itself. */
   readonly resolve: (page?: LogPage) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Follows changes of names, for any number of programs at this node. Those that are behind read from the
- * primary what they lack; what comes next the node reads once for all of them.
+ * Follows changes of names for any number of programs at this node. A program that is behind reads the
+ * missing changes from the primary. New changes are read once by the node, for all programs.
  */
 export class Feed {
   readonly #askNames: Ask;
   readonly #waiting = new Set<Waiting>();
   readonly #closing = new AbortController();
   #isAsking = false;
-  /** The greatest change that is known here, and the log that has it. */
+  /** The greatest change known here, and its log. */
   #feed = "";
   #last = 0;
-  /** The last page for all, and the change that it comes after. */
+  /** The last page shared by all followers, and the change that precedes it. */
   #recent: { readonly after: number; readonly page: LogPage } | undefined;
 
   constructor(askNames: Ask) {
@@ -75,7 +75,10 @@ export class Feed {
     this.#feed = feed;
   }
 
-  /** Resolves when there is a change after that one: with a page, unless the node has read on since. */
+  /**
+   * Resolves when there is a change after that one. It resolves with a page, unless the node has already read
+   * past it.
+   */
   async #newer(feed: string, after: number, signal: AbortSignal | undefined): Promise<LogPage | undefined> {
     signal?.throwIfAborted();
     if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
@@ -111,7 +114,7 @@ export class Feed {
   async #ask(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    // The first that waits has seen least: it had seen the last change that was known when it began to wait.
+    // The first waiter has seen the least, because it began to wait before the others.
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       const { feed, after } = first;
       try {
@@ -126,7 +129,7 @@ export class Feed {
 
   #spread(from: number, { feed, last = 0, page }: NamesResult): void {
     if (page === undefined || feed === undefined) {
-      // The log is another one, or the primary is of a former version, which tells only its last change.
+      // The log has changed, or the primary has a former version, which reports only its last change.
       this.#endAll(({ after, resolve }) => (feed !== undefined || after < last) && resolve());
       return;
     }
@@ -145,7 +148,7 @@ export class Feed {
 
 const cursorOf = (feed: string, number: number): string => `${feed}-${number.toString(36)}`;
 
-/** What a follower of that folder, who has seen the change of that number, sees of a page. */
+/** What a follower of that folder sees of a page, if it has seen the changes up to that number. */
 function within(page: LogPage | undefined, after: number, folder: string): LogPage | undefined {
   if (page === undefined || page.last <= after) return undefined;
   const events: (readonly [number, NameEvent])[] = [];
@@ -153,7 +156,7 @@ function within(page: LogPage | undefined, after: number, folder: string): LogPa
     const event = number > after ? seenFrom(each, folder) : undefined;
     if (event !== undefined) events.push([number, event]);
   }
-  // More of it the node reads for all.
+  // The node reads further pages for all followers.
   return { events, last: page.last, isMore: false };
 }
 

@@ -3,7 +3,7 @@ import type { NodeChange } from "../names/nodes.js";
 import type { FilesNode } from "../protocol/files-node.js";
 import type { NamesClient } from "./names-client.js";
 
-/** Follows the list of nodes, and enters this node's disk and address there. */
+/** Follows the list of nodes, and registers this node's disk and address in it. */
 export class Listing {
   readonly #objects: FilesNode;
   readonly #names: NamesClient;
@@ -12,7 +12,7 @@ export class Listing {
   #isClosed = false;
   #loop: Promise<void> = Promise.resolve();
 
-  /** @param address this node's address for the others; empty: that of the list */
+  /** @param address this node's address for the other nodes; empty: the one in the list */
   constructor(objects: FilesNode, names: NamesClient, address: string) {
     this.#objects = objects;
     this.#names = names;
@@ -37,10 +37,7 @@ export class Listing {
     }
   }
 
-  /**
-   * A disk that the list has had before comes back only if no other one has taken its place: an old one is
-   * out.
-   */
+  /** A disk that was on the list before may return only if no other disk has replaced it since. */
   async #look(): Promise<void> {
     const { standings } = this.#objects;
     const { list } = await this.#names.ask({ kind: "list" });

@@ -13,12 +13,12 @@ import { fileIn, liveVersion, type NamesClient, type Wish } from "./names-client
 
 type FileOutcome = Outcome<OperationResult>;
 
-/** The longest pause before the name is looked at again, ms. */
+/** The longest pause before the name is looked up again, ms. */
 const pauseMsMax = 20;
 
 /**
- * An open file. It looks its name up, and remembers the content if that is written in place: whoever moves,
- * shares or drops such a content seals it first, which tells this file to look again.
+ * An open file. It looks up its name, and caches the content if that is written in place. Before such a
+ * content is moved, shared or removed it is sealed, and the seal makes this file look up its name again.
  */
 export class NamedFile extends FileMethods {
   readonly #objects: FilesNode;
@@ -70,7 +70,7 @@ export class NamedFile extends FileMethods {
     const isReading = operation.kind === "read" || operation.kind === "stat" || operation.kind === "sync";
     const { content } = entry;
     if (isReading && !content.isLive) return this.#readFixed(entry, looked.nodes, operation, signal);
-    // The name was looked at during this call, so a sealed content is still what it had then.
+    // The name was looked up during this call, so even a sealed content was current at that moment.
     if (isReading) return this.#tryLive(content.id, { ...operation, sealed: true }, bytes, signal, true);
     if (content.isLive) {
       try {
@@ -83,7 +83,7 @@ export class NamedFile extends FileMethods {
     throw new Superseded();
   }
 
-  /** @param isNew whether the name was looked at for this call, and the content may be gone since then */
+  /** @param isNew whether the name was looked up for this call; the content may be gone since */
   async #tryLive(
     content: string,
     operation: Operation,
@@ -127,7 +127,7 @@ export class NamedFile extends FileMethods {
     return { result, bytes: noBytes };
   }
 
-  /** The number of nodes that have all of a content that never changes, after they have fetched it. */
+  /** Waits for the nodes of an immutable content to fetch it, and returns the number that have all of it. */
   async #nodesThatHold(
     content: Content,
     among: readonly string[],
@@ -159,7 +159,8 @@ export class NamedFile extends FileMethods {
   }
 
   /**
-   * Copies the content to one that is written in place, and gives it the name if that still has the content.
+   * Copies the content to one that is written in place, and gives that to the name if it still has the old
+   * content.
    */
   async #makeLive(
     entry: FileEntry,
@@ -187,7 +188,7 @@ export class NamedFile extends FileMethods {
       this.#live = id;
     } catch (error) {
       signal?.throwIfAborted();
-      // Nothing of the caller's was done: it looks at the name again.
+      // Nothing of the caller's operation was done, so it can look up the name again.
       if (!(error instanceof LeaseholdError) || !mayTryAgain.has(error.code)) throw error;
     }
   }
@@ -223,7 +224,7 @@ export class NamedFile extends FileMethods {
   }
 }
 
-/** The content that the name had is not to be used any more. */
+/** The content that the name had must no longer be used. */
 class Superseded extends Error {}
 
 const mayTryAgain: ReadonlySet<string> = new Set([

@@ -25,7 +25,7 @@ async function uploadsAt(cluster: FilesCluster, node: string): Promise<string[]>
 const commits = (kind: Kind, ask: Asks[Kind]): boolean =>
   kind === "operate" && "operation" in ask && ask.operation.kind === "commit";
 
-/** The node that has the primary of names, and another. */
+/** The node with the primary of names, and another one. */
 async function primaryAndOther(cluster: FilesCluster): Promise<readonly [string, string]> {
   await cluster.during(cluster.named.get("a")!.put("first", of("1")));
   const primary = names.find((name) => cluster.nodes.get(name)!.router.primaryHere("names") !== undefined)!;
@@ -76,7 +76,7 @@ test("a put whose change is uncertain, and was replaced since, is not made again
   node.answer = async (kind, ask, body) => {
     const answered = await answer.call(node, kind, ask, body);
     if (!commits(kind, ask) || (commitsSeen += 1) > 1) return answered as never;
-    // It is made, and replaced by another client before the first learns of it.
+    // The change is made, and another client replaces the file before the first learns of it.
     await cluster.named.get(primary)!.put("x", of("theirs"));
     throw new LeaseholdError("TIMEOUT");
   };
@@ -122,7 +122,7 @@ test.each(["unused", "old"])(
       const looks = kind === "operate" && "operation" in ask && ask.operation.kind === "lookup";
       const change = looks ? late.pop() : undefined;
       if (change === undefined) return answered as never;
-      // The name was looked at. Only now the change is made, and another client undoes it.
+      // The name has been looked up. Only now the change is made, and another client undoes it.
       await change();
       await cluster.named.get(primary)!.remove("x");
       return answered as never;
@@ -192,7 +192,7 @@ test("a content is not collected if it has a name at the second look", async () 
   const content = key.slice(uploadPrefix.length);
   expect(await uploads.collect(content, () => Promise.resolve(false))).toBe(false);
   expect(await uploadsAt(cluster, "a")).toEqual([key]);
-  // Until it knows, the node neither takes nor claims the content.
+  // Until it knows, the node neither stores the content nor reports having it.
   const hold = { content, blocks: 3, checksum: 0, tag: null, nodes: [] };
   const asked = uploads.collect(content, async () => {
     await expect(uploads.hold(hold, bytes(""))).rejects.toMatchObject({ code: "STORE_FORGOTTEN" });
@@ -229,7 +229,7 @@ test("a node that was away fetches the contents that have names, and collects th
   cluster.reachable.add(away);
   await cluster.cluster.advance("10s");
   for (const name of names) expect(await uploadsAt(cluster, name)).toHaveLength(1);
-  // The others are gone, and this node alone has to have it.
+  // The other nodes are gone, and only this node has to have the content.
   expect((await cluster.storeOf(away).listBlocks((await uploadsAt(cluster, away))[0]!)).length).toBe(3);
 });
 
@@ -267,7 +267,7 @@ test("an open file finds the content that its path has now, and writes in place 
 test("an empty file whose put is uncertain, and that was removed since, does not come back", async () => {
   const cluster = await FilesCluster.startNamed();
   const [primary, other] = await primaryAndOther(cluster);
-  // A second attempt of any upload of no bytes announces their content, which all such uploads share.
+  // A retry of any empty upload announces the empty content, which all such uploads share.
   const wish = { kind: "put", path: "y", makeFolders: true, ifMissing: false, ifContent: null } as const;
   const change = { ...wish, content: emptyContent, ifVersion: null, sealed: [] };
   let commitsSeen = 0;

@@ -60,12 +60,12 @@ import { Feed } from "./feed.js";
 import { Listing } from "./listing.js";
 import { fileIn, liveVersion, NamesClient, type Wish } from "./names-client.js";
 
-/** The limit of a list. */
+/** The most entries in a list. */
 const listedMax = 1_000;
-/** Looks at a name whose live content is gone when it is asked. */
+/** How often a name is looked up again because its live content was gone by the time it was asked. */
 const looksMax = 10;
 
-/** Replicated files by path: names, contents that never change, and contents that are written in place. */
+/** Replicated files by path: names, immutable contents, and contents that are written in place. */
 export class NamedFiles implements Files, Answerer {
   /** The replicas and their primaries, without names. */
   readonly objects: FilesNode;
@@ -125,13 +125,13 @@ export class NamedFiles implements Files, Answerer {
       ifContent: null,
     };
     await this.#names.change(wish, signal).catch((error: unknown) => {
-      // Another call has created it meanwhile.
+      // Another call has created the file meanwhile.
       if (create !== "missing" || !isLeaseholdError(error, "FILE_EXISTS")) throw error;
     });
     return file;
   }
 
-  /** The file of that path, which need not exist. */
+  /** Returns the file at that path, which need not exist. */
   named(path: string): ReplicatedFile {
     return this.#fileAt(path);
   }
@@ -197,8 +197,8 @@ export class NamedFiles implements Files, Answerer {
   }
 
   /**
-   * Gives the content its name. The primary of names may have been replaced since the content was announced:
-   * then it is announced again, and a majority says again that it has it.
+   * Gives the content its name. If the primary of names was replaced after the announcement, the content is
+   * announced again, and a majority confirms again that it has it.
    */
   async #name(
     first: Wish<PutChange>,
@@ -227,9 +227,9 @@ export class NamedFiles implements Files, Answerer {
   }
 
   /**
-   * After an uncertain change the name tells whether it was made. If not, it may still be made, and others
-   * may undo it. It is repeated only under a condition that no longer holds once it was made: the version
-   * that the name had before, or the announcement, which ends with the change that names the content.
+   * After an uncertain change, the name shows whether the change was made. If it was not, it may still be
+   * made, and others may undo it. So the retry has a condition that fails once the change has been made: the
+   * version that the name had before, or the announcement, which ends with the change that names the content.
    */
   async #announceAgain(
     first: Wish<PutChange>,
@@ -254,10 +254,10 @@ export class NamedFiles implements Files, Answerer {
         now.version === before.version
       )
         return await announce({ ...first, ifVersion: now.version }, false);
-      // All empty files share one content, whose announcement says nothing of this one.
+      // All empty files share one content, so its announcement says nothing about this file.
       if (content.id !== "") return await announce(first, true);
     } catch {
-      // The name cannot be looked at, or the condition does not hold.
+      // The name cannot be looked up, or the condition does not hold.
     }
     throw uncertain;
   }
@@ -356,7 +356,7 @@ export class NamedFiles implements Files, Answerer {
     return (await this.#names.change(wish, signal)).existed === true;
   }
 
-  /** Where another node may be reached. Empty: it is not of this cluster. */
+  /** The addresses of another node. Empty: it does not belong to this cluster. */
   addressesOf(node: string): readonly string[] {
     const { list } = this.objects.standings;
     const listed = list.nodes.find(({ id }) => id === node);

@@ -13,13 +13,13 @@ import { isLeaseholdError, notFound } from "../protocol/failures.js";
 import type { Router } from "../protocol/router.js";
 import { livePrefix } from "../protocol/keys.js";
 
-/** Attempts of a change whose live contents are replaced while they are sealed. */
+/** Attempts at a change whose live contents are replaced while they are being sealed. */
 const triesMax = 50;
 
-/** A change without the live contents that it found sealed. */
+/** A change without the list of live contents that have been sealed for it. */
 export type Wish<C extends NameChange = NameChange> = C extends unknown ? Omit<C, "sealed"> : never;
 
-/** Changes and looks at names, from any node. */
+/** Changes and looks up names, from any node. */
 export class NamesClient {
   readonly #router: Router;
 
@@ -35,15 +35,15 @@ export class NamesClient {
     return (await this.look(path, signal)).entry;
   }
 
-  /** What the path names, and the nodes that its content is on. */
+  /** What the path names, and the nodes of its content. */
   async look(path: string, signal: AbortSignal | undefined): Promise<Looked> {
     return lookedAt(await this.ask({ kind: "lookup", path }, signal));
   }
 
   /**
    * @param avoid nodes that cannot be reached
-   * @param isStill only if the primary has the announcement still: no change has named the content since
-   * @returns what the path names now, and the nodes that the content is to be on
+   * @param isStill only if the primary still has the announcement: then no change has named the content since
+   * @returns what the path names now, and the nodes that the content should be on
    * @throws LeaseholdError `STORE_FORGOTTEN` with `isStill`
    */
   async announce(
@@ -55,14 +55,14 @@ export class NamesClient {
     return lookedAt(await this.ask({ kind: "begin", change, avoid, isStill }, signal));
   }
 
-  /** Best effort: an announcement that is not withdrawn ends by its time. */
+  /** Best effort: an announcement that is not withdrawn expires. */
   withdraw(content: string): void {
     this.ask({ kind: "end", content }).catch(() => undefined);
   }
 
   /**
-   * Makes a change. Files that are written in place are sealed first if it moves, shares or drops them, so
-   * that no write to them is acknowledged and lost; the first of their versions is checked by that.
+   * Makes a change. Files written in place that the change moves, shares or removes are sealed first, so that
+   * no write to them is acknowledged and then lost. Sealing also checks the version that the change expects.
    */
   async change(wish: Wish, signal: AbortSignal | undefined): Promise<NamesResult> {
     const sealed: string[] = [];
@@ -78,7 +78,10 @@ export class NamesClient {
     throw new LeaseholdError("FILE_CHANGED", "the files are written all the time");
   }
 
-  /** The version that the change expects of this live content, if it is that of its own path. */
+  /**
+   * The version that the change expects of this live content, if the content is that of the change's own
+   * path.
+   */
   async #versionFor(wish: Wish, content: string, signal: AbortSignal | undefined): Promise<string | null> {
     const ifVersion = "ifVersion" in wish ? wish.ifVersion : null;
     if (ifVersion === null) return null;
@@ -90,7 +93,7 @@ export class NamesClient {
     const ifVersion = version === null ? null : stampIn(version, content);
     const seal = { kind: "seal", ifVersion } as const;
     await this.#router.operate(livePrefix + content, seal, undefined, signal).catch((error: unknown) => {
-      // It was dropped and collected meanwhile: the change looks again.
+      // The content was removed and collected meanwhile: the change looks up the name again.
       if (!isLeaseholdError(error, "FILE_NOT_FOUND")) throw error;
     });
   }
@@ -99,7 +102,7 @@ export class NamesClient {
 export interface Looked {
   readonly entry: Entry | undefined;
   readonly nodes: readonly string[];
-  /** Of a folder. */
+  /** For a folder. */
   readonly usage: Usage | undefined;
   readonly left: Quota | undefined;
 }
@@ -108,12 +111,12 @@ const lookedAt = ({ entry, nodes = [], usage, left }: NamesResult): Looked => {
   return { entry: entry ?? undefined, nodes, usage, left };
 };
 
-/** The version of a file that is written in place: that of its content, which is named after it. */
+/** The version of a file that is written in place: the stamp and the beginning of its content's id. */
 export function liveVersion(stamp: string, content: string): string {
   return `${stamp}.${content.slice(0, 8)}`;
 }
 
-/** @throws LeaseholdError `FILE_CHANGED` if the version is not one of this content */
+/** @throws LeaseholdError `FILE_CHANGED` if the version does not belong to this content */
 function stampIn(version: string, content: string): string {
   const end = `.${content.slice(0, 8)}`;
   if (version.endsWith(end)) return version.slice(0, -end.length);

@@ -48,7 +48,7 @@ class Cluster {
     await this.files.join(id);
   }
 
-  /** The number of contents that are on each disk. */
+  /** The number of contents on each disk. */
   async here(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const node of this.files.nodes.keys()) {
@@ -58,7 +58,7 @@ class Cluster {
     return counts;
   }
 
-  /** The number of contents that are to be on each node. */
+  /** The number of contents that should be on each node. */
   async wanted(): Promise<Record<string, number>> {
     const { nodes } = await this.at("a", (files) => files.nodes());
     return Object.fromEntries(
@@ -84,7 +84,7 @@ test("nodes that are added take their share, and a drained one gives all of it a
   expect(sum(shares)).toBe(36);
   expect(await cluster.here()).toEqual(shares);
   expect(await cluster.read("g")).toEqual(whole);
-  // A node that has no copy of the names puts, too.
+  // A node without a copy of the names can put files too.
   await cluster.at("f", (files) => files.put("more", of("more")));
   expect(await cluster.at("b", (files) => contentAt(files, "more"))).toBe("more");
   for (const id of ["d", "e", "f", "g"]) {
@@ -167,7 +167,7 @@ test("a content is placed on a node that has it, does not collect it, and was to
   const { router } = cluster.files.nodes.get("a")!;
   const ask = (operation: NamesOperation) => cluster.files.during(router.names(operation));
   const nodes = (change: NodeChange) => ask({ kind: "commit", change: { kind: "nodes", change } });
-  // A node that nobody runs.
+  // A node that is not running.
   await nodes({ what: "add", node: { id: "d", address: "d:1", zone: "" }, ifList: null });
   await nodes({ what: "disk", id: "d", disk: "d1", before: "", ifList: null });
   const { list } = await ask({ kind: "list" });
@@ -194,7 +194,7 @@ test("a content is placed on a node that has it, does not collect it, and was to
   );
   const lost = holders.map(({ node, disk }) => ({ node, disk: node === "d" ? "d0" : disk }));
   await expect(placing({ holders: lost })).rejects.toMatchObject(forgotten);
-  // The answer was late, and the node has asked again.
+  // The answer came late, and the node has asked again.
   await given();
   await expect(placing({})).rejects.toMatchObject(forgotten);
   const again = (await given()).find((each) => each.id === id)!.step!;

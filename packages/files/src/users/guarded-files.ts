@@ -30,8 +30,8 @@ import type {
 import type { Rights } from "./rights.js";
 
 /**
- * Files as one user may use them. A path that the user may not read does not exist; folders on the way to
- * those that may be read show nothing else.
+ * Files as one user may access them. To the user, paths without read permission don't exist. Folders on the
+ * way to readable paths list only entries that lead there.
  */
 export class GuardedFiles implements Files {
   readonly #files: Files;
@@ -49,7 +49,7 @@ export class GuardedFiles implements Files {
   }
 
   async open(path: string, options?: OpenFileOptions): Promise<ReplicatedFile> {
-    // The file that is opened can be written.
+    // The opened file can be written.
     this.mustWrite(path);
     return this.#files.open(path, options);
   }
@@ -98,7 +98,7 @@ export class GuardedFiles implements Files {
     return { entries: entries.filter((entry) => this.#isSeen(entry)), ...more };
   }
 
-  /** A user follows what it may read whole: then nothing of others is told. */
+  /** A user may follow only folders that are readable as a whole, so no change of other files is revealed. */
   changes(folder: string, options?: ChangesOptions): AsyncIterable<ChangeBatch> {
     this.mustRead(folder);
     return this.#files.changes(folder, options);
@@ -133,13 +133,13 @@ export class GuardedFiles implements Files {
   }
 
   async changeNodes(change: NodesChange, options?: NodesOptions): Promise<NodesReport> {
-    // They hold the files of all users.
+    // Nodes hold the files of all users, so this needs the right to everything.
     this.mustWrite("");
     return this.#files.changeNodes(change, options);
   }
 
   async setQuota(folder: string, quota: Quota | null, options?: FileCallOptions): Promise<void> {
-    // A quota bounds what users with rights to the folder write.
+    // Quotas limit users who have rights only to a folder, so they need the right to everything.
     if (!this.#rights.mayWrite("")) throw denied("the user may not set quotas");
     return this.#files.setQuota(folder, quota, options);
   }
@@ -156,7 +156,10 @@ export class GuardedFiles implements Files {
     return this.close();
   }
 
-  /** A user cannot remove or replace what its right is for, and so a quota of that folder. */
+  /**
+   * A user cannot remove or replace the folder or file to which its right refers, and so can't remove that
+   * folder's quota.
+   */
   #mustReplace(path: string): void {
     if (!this.#rights.mayReplace(path)) throw denied(`the user may not replace ${JSON.stringify(path)}`);
   }

@@ -1,8 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 
-/** The hash of a password by scrypt (RFC 7914), written as other programs write it. */
+/** The hash of a password by scrypt (RFC 7914), in the format that other programs use. */
 export interface PasswordHash {
-  /** The cost N is 2 to the power of it: one check takes 128 * N * r bytes, and a time that grows with N. */
+  /** The cost N is 2 to this power. One check takes 128 * N * r bytes, and a time that grows with N. */
   readonly log2Cost: number;
   readonly blockSize: number;
   readonly parallel: number;
@@ -10,12 +10,12 @@ export interface PasswordHash {
   readonly hash: Buffer;
 }
 
-/** The cost of new hashes: 32 MB, and some 100 ms. */
+/** The cost of new hashes: 32 MB and about 100 ms. */
 const log2CostDefault = 15;
 const blockSizeDefault = 8;
 const saltBytes = 16;
 const hashBytes = 32;
-/** The most that a check may cost: 128 MB, and 16 times the time of a new hash. */
+/** The greatest cost of a check: 128 MB, and 16 times the time of a new hash. */
 const log2CostMax = 17;
 const blockSizeMax = 8;
 const parallelMax = 4;
@@ -42,7 +42,7 @@ export function parseHash(text: string): PasswordHash | undefined {
   return { log2Cost, blockSize, parallel, salt, hash };
 }
 
-/** The text of a new hash, for a line of the users' file. */
+/** A new hash as text, for a line of the users' file. */
 export async function hashOf(password: string, log2Cost = log2CostDefault): Promise<string> {
   const salt = randomBytes(saltBytes);
   const terms = { log2Cost, blockSize: blockSizeDefault, parallel: 1, salt, hash: Buffer.alloc(hashBytes) };

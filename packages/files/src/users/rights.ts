@@ -4,7 +4,7 @@ export interface Right {
   readonly mayWrite: boolean;
 }
 
-/** The rights of one user. A path may be used if one of them allows it. */
+/** The rights of one user. A path may be used if any of them allows it. */
 export class Rights {
   static readonly all = new Rights([{ path: "", mayWrite: true }]);
   readonly list: readonly Right[];
@@ -21,12 +21,15 @@ export class Rights {
     return this.list.some((right) => right.mayWrite && isAtOrBelow(right.path, path));
   }
 
-  /** Whether the name may be removed, or given to something else: what the right itself is for may not. */
+  /**
+   * Whether the name may be removed or replaced. A right does not permit that for the very path to which it
+   * refers.
+   */
   mayReplace(path: string): boolean {
     return this.list.some((right) => right.mayWrite && path !== right.path && isAtOrBelow(right.path, path));
   }
 
-  /** Whether a folder may be seen: it may be read, or is on the way to something that may. */
+  /** Whether a folder may be seen: because it may be read, or because it leads to something that may. */
   maySee(folder: string): boolean {
     return this.mayRead(folder) || this.list.some((right) => isAtOrBelow(folder, right.path));
   }

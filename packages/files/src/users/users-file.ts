@@ -2,7 +2,7 @@ import { LeaseholdError } from "leasehold/common";
 import { type PasswordHash, parseHash } from "./password.js";
 import { type Right, Rights } from "./rights.js";
 
-/** The limits of a file of users: each line of it is in memory. */
+/** The limits of a users' file: all its lines are held in memory. */
 export const usersMax = 1_000;
 export const rightsMax = 64;
 export const lineLengthMax = 16_384;
@@ -16,9 +16,9 @@ export interface User {
 const nameForm = /^[A-Za-z0-9._@-]{1,64}$/;
 
 /**
- * Users by their names. A line has a name, the hash of a password, and rights: `r:PATH` to read and `rw:PATH`
- * to write, `rw:/` everything; `%20` is a space in a path. Empty lines and lines from `#` on are comments.
- *
+ * Users by name. A line has a name, the hash of a password, and rights: `r:PATH` allows reading, `rw:PATH`
+ * also writing, and `rw:/` everything; `%20` is a space in a path. Empty lines are ignored, and lines that
+ * begin with `#` are comments.
  * @throws LeaseholdError `INVALID_CONFIG`
  */
 export function parseUsers(text: string): ReadonlyMap<string, User> {
@@ -49,7 +49,7 @@ function parseLine(line: string, number: number): User {
   return { name, hash, rights: new Rights(list) };
 }
 
-/** `r:PATH` or `rw:PATH`, with a slash at either end of the path or none. */
+/** `r:PATH` or `rw:PATH`, with or without a slash at either end of the path. */
 export function parseRight(text: string): Right | undefined {
   const match = /^(rw?):(.+)$/.exec(text);
   if (match === null) return undefined;

@@ -24,7 +24,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Cheap enough for a test; its form is that of others. */
+/** Cheap enough for a test, in the same format as other hashes. */
 const cost = 4;
 const hash = await hashOf("secret", cost);
 const other = await hashOf("other", cost);

@@ -6,36 +6,39 @@ import { eventLog, type LogEvents } from "../logs/log-events.js";
 import { hashOf, isPassword, parseHash, passwordBytesMax, type PasswordHash } from "./password.js";
 import { parseUsers, type User } from "./users-file.js";
 
-/** The limit of the file, which is checked before it is read. */
+/** The limit of the file's size, checked before the file is read. */
 const fileBytesMax = 2 ** 20;
-/** Passwords that wait for their check: each check takes a processor for some 100 ms, one at a time. */
+/**
+ * The most passwords that wait to be checked. A check keeps a processor busy for about 100 ms, and only one
+ * runs at a time.
+ */
 export const waitingMax = 32;
-/** Of one name: guesses of one password do not keep all others waiting. */
+/** The most that wait for one name, so that guesses at one password do not delay all other users. */
 export const waitingOfNameMax = 4;
-/** Credentials that were right, so that a request need not wait for its check. */
+/** The most credentials known to be right. A request with one of them need not wait for a check. */
 export const rightMax = 1_000;
 
 export interface UsersOptions {
-  /** Receives why a changed file is not used. */
+  /** Receives the reason why a changed file is not used. */
   readonly fault?: ((text: string) => void) | undefined;
   readonly everyMs?: number | undefined;
-  /** Receives that the file was read again, and which users have changed. Default: none. */
+  /** Called when the file has been read again, with the users that have changed. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
 /**
- * The users of a file, which is read again within 5 s of a change. `leasehold files user` makes its lines.
- *
+ * Reads the users from a file, and reads the file again within 5 s of a change. `leasehold files user` prints
+ * lines for it.
  * @throws LeaseholdError `INVALID_CONFIG`
  */
 export function openUsers(path: string, options?: UsersOptions): Promise<Users> {
   return Users.open(path, options);
 }
 
-/** Users with their rights ({@link openUsers}). */
+/** Users and their rights ({@link openUsers}). */
 export class Users {
   readonly #watch: FileWatch<ReadonlyMap<string, User>>;
-  /** The hash that is compared for a name without a user: the answer takes as long as for others. */
+  /** The hash compared for unknown names, so that the answer takes as long as for known ones. */
   readonly #nobody: PasswordHash;
   readonly #key = randomBytes(32);
   readonly #right = new Map<string, User>();
@@ -56,7 +59,7 @@ export class Users {
     let before: ReadonlyMap<string, User> | undefined;
     const read = async () => {
       const users = new Map(await usersIn(path));
-      // A user that has not changed stays the same object: its password is not checked again.
+      // An unchanged user stays the same object, so its password is not checked again.
       for (const [name, user] of users)
         if (isSame(before?.get(name), user)) users.set(name, before!.get(name)!);
       if (before !== undefined) auditUsers(events, path, before, users);
@@ -67,22 +70,21 @@ export class Users {
     return new Users(watch, parseHash(await hashOf(randomBytes(16).toString("hex")))!);
   }
 
-  /** The user of that name at present. */
+  /** The user that currently has that name. */
   named(name: string): User | undefined {
     return this.#watch.current.get(name);
   }
 
   /**
    * The user with that name and password; undefined if there is none.
-   *
-   * @throws LeaseholdError `OVERLOADED` while too many passwords wait for their check
+   * @throws LeaseholdError `OVERLOADED` while too many passwords wait to be checked
    */
   async authenticate(name: string, password: string): Promise<User | undefined> {
     if (Buffer.byteLength(password) > passwordBytesMax) return undefined;
     const key = createHmac("sha256", this.#key).update(`${name}\0${password}`).digest("base64");
     const known = this.#right.get(key);
     if (known !== undefined) {
-      // The file may have changed since.
+      // The file may have changed during the check.
       if (this.named(name) === known) return known;
       this.#right.delete(key);
     }

@@ -38,7 +38,7 @@ test.each([undefined, 512, 256 * kilobyte, 300_000, 4 * kilobyte * kilobyte])(
       for await (const piece of piecesOf(view, offset, length)) got.push(piece);
       expect(Buffer.concat(got).equals(content.subarray(offset, offset + length))).toBe(true);
       if (pieceBytes !== 256 * kilobyte) continue;
-      // Each is within one block.
+      // Each read is within one block.
       for (const [at, bytes] of reads)
         expect(Math.floor(at / pieceBytes)).toBe(Math.floor((at + bytes - 1) / pieceBytes));
     }

@@ -3,22 +3,21 @@ import type { GuardedFiles } from "../users/guarded-files.js";
 import { Refusal } from "./refusal.js";
 import type { DavEntry, DavTree, PutHow, TouchHow, TransferHow } from "./tree.js";
 
-/** The size of one read, if the file has no better one, and the least and greatest of those, in bytes. */
+/** The size of one read if the file has no preferred size, and the limits for preferred sizes, in bytes. */
 const pieceBytesDefault = 1024 * 1024;
 const pieceBytesMin = 64 * 1024;
 const pieceBytesMax = 4 * pieceBytesDefault;
-/** The bytes of the concurrent reads of one request, which are at least two. */
+/** The most bytes that one request reads concurrently. There are always at least two reads. */
 const aheadBytes = 2 * pieceBytesDefault;
 
-/** A file as it was found, whose content of then is read. */
+/** A file as it was found. Reads return the content that it had at that moment. */
 interface FoundFile extends DavEntry {
   readonly view: FileView;
 }
 
 /**
- * Bytes of a file, with the next pieces on their way. A piece that is one block is not copied.
- *
- * @throws Refusal 409 if the content is gone: the response would mix two
+ * Bytes of a file. The next pieces are read ahead. A piece that is one block is not copied.
+ * @throws Refusal 409 if the content is gone: the response would mix two contents
  */
 export async function* piecesOf(view: FileView, offset: number, length: number): AsyncGenerator<Uint8Array> {
   const end = offset + length;
@@ -72,7 +71,7 @@ export class FilesTree implements DavTree {
     }
   }
 
-  /** @throws Refusal 409 if the content is gone: the response would mix two */
+  /** @throws Refusal 409 if the content is gone: the response would mix two contents */
   read(entry: DavEntry, offset: number, length: number): AsyncGenerator<Uint8Array> {
     return piecesOf((entry as FoundFile).view, offset, length);
   }
@@ -129,7 +128,7 @@ function versionIn(etag: string | undefined): string | undefined {
   return etag?.replaceAll('"', "");
 }
 
-/** Prevents an unhandled rejection of a promise that is awaited later. */
+/** Prevents an unhandled rejection: the promise is awaited only later. */
 function keep<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

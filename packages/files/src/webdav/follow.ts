@@ -4,25 +4,24 @@ import { setTimeout } from "node:timers/promises";
 import { LeaseholdError } from "leasehold/common";
 import type { FileChange, Files } from "../types.js";
 
-/** The pause between two comments that show a client, and a proxy, that the connection is alive, ms. */
+/** The pause between two comments that show clients and proxies that the connection is alive, ms. */
 const aliveMs = 15_000;
-/** The pause before a user is looked at again, while too many passwords wait for their check, ms. */
+/** How long to wait before a user is checked again, while too many passwords wait to be checked, ms. */
 const againMs = 500;
 
-/** The name of such requests in metrics, beside the methods of HTTP. */
+/** The name of these requests in metrics, alongside HTTP's methods. */
 export const followMethod = "FOLLOW";
 
-/** Whether the request is for events. */
+/** Whether the request asks for events. */
 export function wantsEvents({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && /\btext\/event-stream\b/i.test(headers.accept ?? "");
 }
 
 /**
- * Sends the changes of a folder as server-sent events, each with its cursor as its id; an id without an event
- * moves the cursor. A client that comes back with `Last-Event-ID` goes on there.
- *
- * @param stillMay rejects when the user may not read the folder any more
- * @param closing aborts when the server closes: the client is told, and comes back to another node
+ * Sends the changes of a folder as server-sent events. The id of an event is its cursor; an id without an
+ * event moves the cursor. A client that reconnects with `Last-Event-ID` continues there.
+ * @param stillMay rejects when the user may no longer read the folder
+ * @param closing aborts when the server closes: the client is notified, and reconnects to another node
  */
 export async function follow(
   files: Files,
@@ -42,13 +41,13 @@ export async function follow(
     if (response.headersSent && !response.writableNeedDrain) response.write(":\n\n");
   }, aliveMs);
   try {
-    // The first batch comes at once; a cursor that cannot be resumed is refused before anything is sent.
+    // The first batch arrives at once, so a cursor that cannot be resumed is refused before anything is sent.
     for await (const { changes, cursor } of files.changes(folder, { after, signal })) {
       while (!(await isAllowed(stillMay))) await setTimeout(againMs, undefined, { signal });
       if (!response.headersSent)
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
       const events = changes.length === 0 ? `id: ${cursor}\n\n` : changes.map(eventOf).join("");
-      // A client that reads slowly is not read ahead for.
+      // Nothing is read ahead for a slow client.
       if (!response.write(events)) await once(response, "drain", { signal });
     }
   } catch (error) {
@@ -65,7 +64,7 @@ export async function follow(
 }
 
 /**
- * @returns false while that cannot be checked
+ * @returns false while the user cannot be checked
  * @throws LeaseholdError `PERMISSION_DENIED`
  */
 async function isAllowed(stillMay: () => Promise<unknown>): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { Refusal } from "./refusal.js";
 
-/** The longest lock, s. A client that wants more refreshes it. */
+/** The longest duration of a lock, s. Clients refresh locks that they need for longer. */
 export const lockSecondsMax = 600;
 
 export type Depth = "0" | "1" | "infinity";
@@ -13,24 +13,23 @@ export function depthOf(header: string | undefined, otherwise: Depth): Depth {
   throw new Refusal(400, `Depth is 0, 1 or infinity, not ${JSON.stringify(header)}`);
 }
 
-/** The requested duration of a lock: the first proposal that is understood, s. */
+/** The requested duration of a lock: the first proposal that can be parsed, s. */
 export function lockSecondsOf(header: string | undefined): number {
   const seconds = /\bSecond-(\d{1,10})\b/i.exec(header ?? "")?.[1];
   return Math.max(1, Math.min(lockSecondsMax, seconds === undefined ? lockSecondsMax : Number(seconds)));
 }
 
-/** The last second that an HTTP date can tell: its years have four digits. */
+/** The last second that an HTTP date can express: its years have four digits. */
 const secondsMax = 253_402_300_799;
 
-/** The time in seconds since 1970, with or without a fraction, as ms. */
+/** Parses a time in seconds since 1970, with or without a fraction, to ms. */
 export function secondsIn(text: string): number | undefined {
   const seconds = /^\d{1,12}(\.\d{1,9})?$/.test(text.trim()) ? Number(text) : NaN;
   return Math.floor(seconds) <= secondsMax ? Math.floor(seconds * 1_000) : undefined;
 }
 
 /**
- * The time of modification of an upload, ms.
- *
+ * The modification time of an upload, ms.
  * @throws Refusal 400
  */
 export function modifiedMsOf(header: string | undefined): number | undefined {
@@ -46,9 +45,8 @@ export interface Range {
 }
 
 /**
- * The requested range of a content of this length; undefined for all of it, which is also the response to
+ * The requested range of a content of this length. Undefined for all of it, which is also the answer to
  * several ranges and to units other than bytes (RFC 9110, 14.2).
- *
  * @throws Refusal 416
  */
 export function rangeOf(header: string | undefined, bytes: number): Range | undefined {
@@ -62,25 +60,27 @@ export function rangeOf(header: string | undefined, bytes: number): Range | unde
   return { start, end };
 }
 
-/** A condition of the header `If`: the presence or absence of a lock or content. */
+/** A condition in the header `If`: a lock or content must be present or absent. */
 export interface Condition {
   readonly kind: "token" | "etag";
   readonly value: string;
   readonly not: boolean;
 }
 
-/** One list of conditions, all of which must hold; `resource` if it names another than the request's. */
+/**
+ * A list of conditions, all of which must hold. `resource` is set if the list is about another resource than
+ * the request's.
+ */
 export interface ConditionList {
   readonly resource: string | undefined;
   readonly conditions: readonly Condition[];
 }
 
-/** The longest `If`: a request locks a path or two. */
+/** The longest `If`: a request needs the locks of one or two paths. */
 const ifBytesMax = 4_096;
 
 /**
- * The lists of the header `If` (RFC 4918, 10.4). The request may go on if one of them holds.
- *
+ * The lists in the header `If` (RFC 4918, 10.4). The request may proceed if any of them holds.
  * @throws Refusal 400
  */
 export function conditionsOf(header: string | undefined): readonly ConditionList[] {
@@ -119,7 +119,7 @@ function conditionsIn(text: string, wrong: Refusal): Condition[] {
   return conditions;
 }
 
-/** Every lock token in the request, which authorizes changes of the locked paths. */
+/** All lock tokens in the request. They authorize changes to the locked paths. */
 export function tokensIn(lists: readonly ConditionList[]): ReadonlySet<string> {
   const all = lists.flatMap(({ conditions }) => conditions);
   return new Set(all.filter(({ kind, not }) => kind === "token" && !not).map(({ value }) => value));

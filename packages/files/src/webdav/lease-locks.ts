@@ -2,14 +2,14 @@ import { LeaseholdError, type Leases } from "leasehold/common";
 import { SharedLooks } from "./shared-looks.js";
 import type { LockGround, LockMark } from "./tree.js";
 
-/** Matches no token, and includes everything: it stands for a lock of which nothing is known. */
+/** Stands for a lock whose details are unknown: it matches no token and covers everything below. */
 const unknownMark: LockMark = { token: "", isDeep: true, isShared: false };
 
-/** WebDAV's locks as leases, so that no other node grants or changes what one node has locked. */
+/** WebDAV locks as leases, so that no other node grants or changes what one node has locked. */
 export function leaseLocks(leases: Leases, prefix: string): LockGround {
   const nameOf = (path: string): string => `${prefix}/${path}`;
   const knowsData = leases.guarantees.data;
-  // Each request asks for all folders above its path: those at once have most of them in common.
+  // Each request looks up all folders above its path, and concurrent requests share most of them.
   const looks = new SharedLooks(async (path: string) => {
     const { state, data } = await leases.holder(nameOf(path));
     if (state === "unknown")

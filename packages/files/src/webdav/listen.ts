@@ -21,34 +21,34 @@ import type { RequestObserver } from "../types.js";
 import { followMethod, wantsEvents } from "./follow.js";
 import { Refusal } from "./refusal.js";
 
-/** Concurrent requests; each has two pieces of a file in memory. */
+/** The most concurrent requests. Each holds two pieces of a file in memory. */
 export const requestsMax = 64;
-/** Connections; those above the limit of requests are idle keep-alive connections. */
+/** The most connections. Those beyond the limit of requests are idle keep-alive connections. */
 const connectionsMax = 512;
-/** Idle timeout of a client, ms. */
+/** How long a client may be idle, ms. */
 export const idleMs = 60_000;
 /** Time limit for requests in flight at shutdown, ms. */
 const closeMs = 2_000;
 
-/** The stable code of an error, for programs. */
+/** The stable code of an error, for programs to read. */
 export const codeHeader = "leasehold-error";
 
 /** Where a server for clients listens. */
 export interface ListenOptions {
-  /** Default: `127.0.0.1`. Any other address than loopback requires a user and `tls`. */
+  /** Default: `127.0.0.1`. Any address other than loopback requires a user and `tls`. */
   readonly host?: string | undefined;
-  /** 0 (default): the system chooses. */
+  /** Default 0: the system chooses. */
   readonly port?: number | undefined;
   /**
    * The certificate with its chain, and its private key: each PEM text, or the path of a PEM file, which is
    * read again within 5 s of a change. Default: HTTP without TLS.
    */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Receives faults, of which clients get only the status. Default: none. */
+  /** Receives faults. Clients get only a status for them. Default: none. */
   readonly fault?: ((text: string) => void) | undefined;
-  /** Hears of each request. Default: none. */
+  /** Called for each request. Default: none. */
   readonly observer?: RequestObserver | undefined;
-  /** Receives the audit trail: refused users, and changes of the list of nodes. Default: none. */
+  /** Receives the audit trail: refused users, and changes to the list of nodes. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
@@ -61,9 +61,8 @@ export interface FrontServer {
 
 /**
  * Listens for clients.
- *
- * @param what the protocol, for messages
- * @param isOpen whether there is no user
+ * @param what the protocol's name, for messages
+ * @param isOpen whether no user is required
  * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
  */
 export async function listen(
@@ -75,7 +74,7 @@ export async function listen(
   const { host = "127.0.0.1", port: wanted = 0, tls, observer } = options;
   const listener: RequestListener = (request, response) => {
     if (observer !== undefined) observe(what.toLowerCase(), request, response, observer);
-    // A fault of one request ends that request.
+    // A fault in one request ends only that request.
     answer(request, response).catch((error: unknown) => {
       options.fault?.(error instanceof Error ? (error.stack ?? error.message) : String(error));
       response.destroy();
@@ -86,7 +85,7 @@ export async function listen(
       "INVALID_CONFIG",
       `${what} beyond loopback (${host}) needs a user with a password, and TLS`,
     );
-  // A long upload is no fault; a silent client is.
+  // A long upload is allowed; a silent client is not.
   const limits = { requestTimeout: 0, headersTimeout: idleMs, keepAliveTimeout: idleMs };
   const { fault = () => undefined, logger = { ...silent, warn: fault } } = options;
   const certificate = tls && (await watchCertificate(tls, logger));
@@ -118,7 +117,7 @@ export async function listen(
   };
 }
 
-/** Bytes of connections that belong to requests which have ended. */
+/** Bytes of each connection that belong to finished requests. */
 const counted = new WeakMap<Socket, { readonly received: number; readonly sent: number }>();
 
 function observe(
@@ -134,14 +133,14 @@ function observe(
   response.once("close", () => {
     const { statusCode, writableFinished } = response;
     const code = response.getHeader(codeHeader);
-    // A request may have been read as a whole before it begins here.
+    // The whole request may have been received before this runs, so bytes are counted per connection.
     const { bytesRead: received, bytesWritten: sent } = socket;
     const before = counted.get(socket);
     counted.set(socket, { received, sent });
     const failed = typeof code === "string" ? code.toLowerCase() : String(statusCode);
     observer.ended({
       api,
-      // It lasts as long as its client likes, which ends it.
+      // Has a name of its own, because it lasts until the client ends it.
       method: isFollower ? followMethod : method,
       outcome: !writableFinished && !isFollower ? "cut" : statusCode < 400 ? "ok" : failed,
       tookMs: performance.now() - begunMs,
@@ -156,9 +155,8 @@ function schemeOf({ tls }: ListenOptions): "http" | "https" {
 }
 
 /**
- * Protects a server without users against pages in a browser of this machine: only our own names are
+ * Protects a server without users from web pages in a browser on this machine: only our own host names are
  * accepted.
- *
  * @throws Refusal 403
  */
 export function checkHost({ headers }: IncomingMessage, options: ListenOptions): void {
@@ -167,13 +165,13 @@ export function checkHost({ headers }: IncomingMessage, options: ListenOptions):
   if (foreign === "site") throw new Refusal(403, "pages of other sites are not served");
 }
 
-/** The client of a request. */
+/** The client that sent a request. */
 export interface Origin {
   readonly host: string;
   readonly address: string;
 }
 
-/** To be asked at once: a request that was read, or broken off, may have no socket any more. */
+/** Call it at once: after a request has been read or aborted, it may have no socket any more. */
 export function originOf({ remoteAddress: host = "", remotePort = 0 }: Socket): Origin {
   return { host, address: formatAddress(host, remotePort) };
 }

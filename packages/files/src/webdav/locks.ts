@@ -2,16 +2,16 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "./refusal.js";
 import type { HeldLock, LockGround, LockMark } from "./tree.js";
 
-/** Locks that one node holds at once; those of one path share a lease that is renewed. */
+/** The most locks that one node holds at a time. The locks of one path share a lease, which is renewed. */
 const locksMax = 1_000;
 
 export interface LockWish {
   readonly path: string;
-  /** The owner as the client described it, as XML. */
+  /** The owner as described by the client, in XML. */
   readonly owner: string;
-  /** The lock includes everything in the folder. */
+  /** The lock covers everything in the folder. */
   readonly isDeep: boolean;
-  /** Others may have shared locks beside it. */
+  /** Others may have shared locks on the same path. */
   readonly isShared: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Kept extends Lock {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The locks of a path at this node: one exclusive lock, or shared ones of one depth. */
+/** The locks of a path at this node: a single exclusive lock, or shared ones of the same depth. */
 interface Group {
   readonly path: string;
   readonly mark: LockMark;
@@ -32,19 +32,19 @@ interface Group {
   readonly locks: Map<string, Kept>;
 }
 
-/** A path that a request changes. */
+/** A path changed by a request. */
 export interface Touched {
   readonly path: string;
-  /** Everything below the path changes, too. */
+  /** Everything below the path changes too. */
   readonly isDeep: boolean;
-  /** The path is added to its folder or removed from it, which a lock of the folder alone forbids, too. */
+  /** The path is added to its folder or removed from it. A lock of the folder alone forbids that too. */
   readonly isMember: boolean | Promise<boolean>;
 }
 
 /**
- * Locks with a timeout. Those of one path at one node rest on a lease, so that no other node grants any.
- * Shared locks of a path are therefore granted by one node at a time: leases of several readers would
- * take 17 questions for each folder above a file that is written, and hardly a client uses shared locks.
+ * Locks with a timeout. The locks of one path at one node rest on a lease, so that no other node grants any.
+ * Shared locks of a path are therefore granted by one node at a time. Leases for several readers would take
+ * 17 lookups for each folder above a file that is written, and hardly any client uses shared locks.
  */
 export class Locks {
   readonly #ground: LockGround;
@@ -54,7 +54,7 @@ export class Locks {
     this.#ground = ground;
   }
 
-  /** The locks of this node that include the path. */
+  /** The locks of this node that cover the path. */
   over(path: string): Lock[] {
     return above(path).flatMap((each) => {
       const group = this.#byPath.get(each);
@@ -62,14 +62,14 @@ export class Locks {
     });
   }
 
-  /** @throws Refusal 423 beside a lock that would include the same, unless both are shared */
+  /** @throws Refusal 423 if there is a lock that would overlap with this one, unless both are shared */
   async take(wish: LockWish, seconds: number): Promise<Lock> {
     await this.#mustBeGrantable(wish, false);
     const count = [...this.#byPath.values()].reduce((sum, { locks }) => sum + locks.size, 0);
     if (count >= locksMax) throw new Refusal(503, "this node has reached its limit of locks");
     const lock = await this.#add(wish, seconds);
     try {
-      // Each of two nodes that lock a folder and something in it sees the other's lease here, or one does.
+      // When two nodes lock a folder and something in it, at least one of them sees the other's lease here.
       await this.#mustBeGrantable(wish, true);
       return lock;
     } catch (error) {
@@ -85,7 +85,7 @@ export class Locks {
     let group = this.#byPath.get(path);
     if (group === undefined) {
       const held = await this.#ground.take(path, mark);
-      // Another request of this node has taken it meanwhile, or another node.
+      // Another request of this node, or another node, has locked the path meanwhile.
       if (held === undefined) throw conflicting(path);
       const taken: Group = { path, mark, held, locks: new Map() };
       this.#byPath.set(path, taken);
@@ -99,7 +99,7 @@ export class Locks {
     return lock;
   }
 
-  /** @throws Refusal 412 if this node does not hold it */
+  /** @throws Refusal 412 if this node does not hold the lock */
   refresh(path: string, tokens: ReadonlySet<string>, seconds: number): Lock {
     const lock = this.#find(path, (token) => tokens.has(token));
     if (lock === undefined) throw new Refusal(412, "no such lock", "lock-token-matches-request-uri");
@@ -107,7 +107,7 @@ export class Locks {
     return lock;
   }
 
-  /** @throws Refusal 409 if this node does not hold it */
+  /** @throws Refusal 409 if this node does not hold the lock */
   async release(path: string, token: string): Promise<void> {
     const lock = this.#find(path, (each) => each === token);
     if (lock === undefined) throw new Refusal(409, "no such lock", "lock-token-matches-request-uri");
@@ -115,7 +115,7 @@ export class Locks {
   }
 
   /**
-   * @param tokens the lock tokens in the request; of shared locks one is enough.
+   * @param tokens the lock tokens in the request. For shared locks one is enough.
    * @throws Refusal 423 for a lock whose token is not among them
    */
   async mustBeFree(all: readonly Touched[], tokens: ReadonlySet<string>): Promise<void> {
@@ -125,7 +125,7 @@ export class Locks {
           throw new Refusal(423, `/${at} is locked`, "lock-token-submitted");
   }
 
-  /** Whether that lock includes the path, at any node. */
+  /** Whether that lock, at any node, covers the path. */
   async isHeld(path: string, token: string): Promise<boolean> {
     const tokens = new Set([token]);
     for await (const [at, { mark, isAmong }] of this.#around(path, false))
@@ -133,7 +133,7 @@ export class Locks {
     return false;
   }
 
-  /** The locked resource is gone, and its locks with it. */
+  /** The locked resource is gone, and so are its locks. */
   async forget(path: string): Promise<void> {
     const gone = [...this.#byPath.values()].filter((group) => isWithinOrAt(path, group.path));
     await this.#endAll(gone);
@@ -143,7 +143,7 @@ export class Locks {
     return this.#endAll([...this.#byPath.values()]);
   }
 
-  /** @param isTaken this node has the lease of the path */
+  /** @param isTaken whether this node already has the lease of the path */
   async #mustBeGrantable(wish: LockWish, isTaken: boolean): Promise<void> {
     const { path, isDeep, isShared } = wish;
     for await (const [at, { mark, isHere }] of this.#around(path, isDeep)) {
@@ -154,7 +154,9 @@ export class Locks {
     }
   }
 
-  /** All locks of a path and the folders above it, and of what is below it; those of other nodes at last. */
+  /**
+   * All locks of a path, of the folders above it and of everything below it. Locks of other nodes come last.
+   */
   async *#around(path: string, withBelow: boolean): AsyncGenerator<readonly [string, Found]> {
     for (const group of this.#byPath.values()) {
       const { path: at, mark, locks } = group;
@@ -196,7 +198,7 @@ export class Locks {
     group.locks.delete(lock.token);
     if (group.locks.size > 0) return;
     this.#byPath.delete(lock.path);
-    // A lease that cannot be released expires.
+    // A lease that cannot be released will expire.
     await group.held.release().catch(() => undefined);
   }
 }
@@ -209,8 +211,8 @@ interface Found {
 }
 
 /**
- * Other nodes know what the tokens of shared locks have in common. While one of the locks is held no
- * exclusive one was granted, which is all that the token of another proves.
+ * Other nodes know only the common beginning of the tokens of shared locks. That is enough: while one of the
+ * locks is held no exclusive lock can be granted, and any of the tokens proves no more than that.
  */
 function isTokenOf({ token, isShared }: LockMark, tokens: ReadonlySet<string>): boolean {
   return isShared ? [...tokens].some((each) => each.startsWith(token)) : tokens.has(token);

@@ -28,16 +28,16 @@ export interface Call {
 
 type Method = (call: Call) => Promise<void>;
 
-/** A PUT with this header makes the folders above its path. */
+/** With this header, a PUT creates missing folders above its path. */
 export const foldersHeader = "leasehold-make-folders";
-/** ownCloud's header for the time of modification, which rclone sends to vendors that understand it. */
+/** ownCloud's header for the modification time. rclone sends it to servers that it knows to support it. */
 const modifiedHeader = "x-oc-mtime";
 
-/** The limit of an XML body, which is checked before it is read. */
+/** The limit of an XML body, checked before the body is read. */
 const xmlBytesMax = 64 * 1024;
-/** The limit of the owner of a lock. */
+/** The limit of a lock's owner. */
 const ownerBytesMax = 1_024;
-/** The approximate size of the pieces of a response, in characters. */
+/** The approximate size of the pieces in which a response is sent, in characters. */
 const pieceLength = 64 * 1024;
 
 export const methods: Readonly<Record<string, Method>> = {
@@ -79,7 +79,7 @@ async function get(call: Call): Promise<void> {
     "last-modified": new Date(entry.modifiedMs).toUTCString(),
     "content-type": contentType,
     "accept-ranges": "bytes",
-    // A browser must not run uploaded content.
+    // A browser must not execute uploaded content.
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
   };
@@ -95,7 +95,7 @@ async function get(call: Call): Promise<void> {
     ...(range !== undefined && { "content-range": `bytes ${start}-${last}/${entry.bytes}` }),
   });
   if (request.method === "HEAD" || last < start) return void response.end();
-  // An error cuts the response off: it is shorter than its declared length, so that clients notice.
+  // An error cuts the response short: it has fewer bytes than its declared length, so that clients notice.
   await pipeline(Readable.from(tree.read(entry, start, last - start + 1)), response);
 }
 
@@ -104,7 +104,7 @@ async function put(call: Call): Promise<void> {
   if (path === "" || request.url!.endsWith("/")) throw new Refusal(405, "a folder cannot be put");
   if (request.headers["content-range"] !== undefined)
     throw new Refusal(400, "a file is put as a whole: Content-Range is not supported");
-  // Only conditions need the file as it is: otherwise the upload itself looks at the name.
+  // Only conditions need the file's current state; without them the upload itself looks up the name.
   const before = isConditional(request) ? await tree.find(path) : undefined;
   if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
   if (isConditional(request)) checkMatches(request, before);
@@ -112,7 +112,7 @@ async function put(call: Call): Promise<void> {
   let looked = (_existed: boolean): void => undefined;
   const isMember = new Promise<boolean>((resolve) => (looked = (existed) => resolve(!existed)));
   const unlocked = mustBeUnlocked(call, [{ path, isMember }]);
-  // The upload awaits this when the name was looked at.
+  // Prevents an unhandled rejection: the upload awaits this only after it has looked up the name.
   unlocked.catch(() => undefined);
   const accept = (existed: boolean): Promise<void> => {
     isNew = !existed;
@@ -225,7 +225,7 @@ async function proppatch(call: Call): Promise<void> {
   if (status === 200 && quota !== undefined) await call.tree.setQuota(call.path, quota);
   else if (status === 200)
     await call.tree.touch(call.path, { modifiedMs, attributes, etag }).catch((error: unknown) => {
-      // More or longer properties than a file can have.
+      // The request has more or longer properties than a file may have.
       if (!(error instanceof LeaseholdError) || error.code !== "INVALID_RANGE") throw error;
       status = 507;
     });
@@ -283,7 +283,7 @@ function lockDiscovery(content: string): string {
   return `${openRoot("prop")}${dav("lockdiscovery", content)}</D:prop>\n`;
 }
 
-/** Text, or an address; the rest is dropped. */
+/** The owner is text or a URL; anything else is dropped. */
 function ownerOf(owner: XmlElement | undefined): string {
   if (owner === undefined) return "";
   const href = childOf(owner, "href");
@@ -291,8 +291,7 @@ function ownerOf(owner: XmlElement | undefined): string {
 }
 
 /**
- * Checks the conditions of the header `If`, which concern any method (RFC 4918, 10.4).
- *
+ * Checks the conditions in the header `If`, which apply to every method (RFC 4918, 10.4).
  * @throws Refusal 412
  */
 export async function checkConditions({ request, tree, locks, path }: Call): Promise<void> {
@@ -301,7 +300,7 @@ export async function checkConditions({ request, tree, locks, path }: Call): Pro
     const about = list.resource === undefined ? path : pathOf(list.resource);
     const entry = list.conditions.some(({ kind }) => kind === "etag") ? await tree.find(about) : undefined;
     for (const { kind, value, not } of list.conditions) {
-      // A condition on an ended lock fails: others may have changed what its holder knows.
+      // A condition on a lock that has ended fails: others may have changed what its holder knew.
       const isSo = kind === "token" ? await locks.isHeld(about, value) : entry?.etag === value;
       if (isSo === not) return false;
     }
@@ -311,7 +310,10 @@ export async function checkConditions({ request, tree, locks, path }: Call): Pro
     throw new Refusal(412, "a condition of the header If does not hold");
 }
 
-/** Checks that the request has the tokens of the locks in its way. @throws Refusal 423 */
+/**
+ * Checks that the request has the tokens of all locks that would forbid it.
+ * @throws Refusal 423
+ */
 async function mustBeUnlocked(
   { request, locks }: Call,
   changes: readonly (Pick<Touched, "path"> & Partial<Touched>)[],
@@ -321,7 +323,10 @@ async function mustBeUnlocked(
   await locks.mustBeFree(all, tokens);
 }
 
-/** `If-Match` and `If-None-Match`. @throws Refusal 412 */
+/**
+ * Checks `If-Match` and `If-None-Match`.
+ * @throws Refusal 412
+ */
 function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): void {
   const match = request.headers["if-match"];
   const isAmong = (list: string): boolean =>
@@ -332,13 +337,15 @@ function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): vo
     throw new Refusal(412, "the resource exists already");
 }
 
-/** Whether the change must find the entry as it was when the request's conditions were checked. */
+/**
+ * Whether the change requires that the entry is still as it was when the request's conditions were checked.
+ */
 function isConditional({ headers }: IncomingMessage): boolean {
   const { "if-match": match, "if-none-match": none, if: lists } = headers;
   return match !== undefined || none !== undefined || /\[/.test(String(lists ?? ""));
 }
 
-/** A change of a path whose folder is missing, or is a file, is a conflict (RFC 4918). */
+/** A change of a path whose folder is missing or is a file is a conflict (RFC 4918). */
 async function inFolder<T>(path: string, change: Promise<T>): Promise<T> {
   try {
     return await change;
@@ -368,7 +375,8 @@ async function mustBeInFolder(tree: DavTree, path: string): Promise<void> {
 function destinationOf({ headers }: IncomingMessage): string {
   const destination = String(headers["destination"] ?? "");
   if (destination === "") throw new Refusal(400, "the header Destination is missing");
-  // The host name is not compared, as a proxy may have another; a destination on another server is refused.
+  // The host name is not compared, because a proxy may use another one. A destination on another server is
+  // refused.
   const host = /^https?:\/\/([^/]+)/i.exec(destination)?.[1];
   if (host !== undefined && host.toLowerCase() !== headers.host?.toLowerCase())
     throw new Refusal(502, `the destination is on another server than ${headers.host}`);
@@ -376,8 +384,7 @@ function destinationOf({ headers }: IncomingMessage): string {
 }
 
 /**
- * The path in an address of this server.
- *
+ * The path in a URL of this server.
  * @throws Refusal 400 if it is not the path of a file
  */
 export function pathOf(url: string): string {

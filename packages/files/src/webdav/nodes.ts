@@ -2,14 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { isRecord, LeaseholdError } from "leasehold/common";
 import type { Files, NodesChange, NodesReport } from "../types.js";
 
-/** The type of a request about the list of nodes: no form of a browser can send it. */
+/** The media type of a request about the list of nodes. HTML forms cannot send it. */
 export const nodesType = "application/vnd.leasehold.nodes+json";
 
 const bytesMax = 4_096;
 
 /**
- * Answers a change of the list of nodes, or null, with the list.
- *
+ * Makes the change of the list of nodes, if any, and answers with the list.
  * @param audit called with a change that was made, or may have been
  */
 export async function answerNodes(

@@ -14,13 +14,13 @@ import {
   named,
 } from "./xml.js";
 
-/** The properties that a PROPFIND requests. */
+/** The properties requested by a PROPFIND. */
 export type Wanted =
   | { readonly kind: "all" }
   | { readonly kind: "names" }
   | { readonly kind: "some"; readonly names: XmlName[] };
 
-/** Names in one request; each is part of the response for each entry. */
+/** The most names in one request: each is repeated in the response for every entry. */
 const namesMax = 64;
 
 /** @throws Refusal 400 */
@@ -37,7 +37,7 @@ const supportedLock = ["exclusive", "shared"]
   .map((scope) => dav("lockentry", dav("lockscope", dav(scope)), dav("locktype", dav("write"))))
   .join("");
 
-/** The properties of an entry by their keys, each as an element. */
+/** An entry's properties by key, each as an element. */
 function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<string, Property> {
   const live: [string, string][] = [
     ["resourcetype", entry.kind === "folder" ? dav("collection") : ""],
@@ -54,7 +54,7 @@ function propertiesOf(entry: DavEntry, locks: readonly Lock[]): ReadonlyMap<stri
       ["getetag", escaped(entry.etag)],
     );
   const properties = new Map<string, Property>();
-  // Not among all properties (RFC 4331): they must be asked for.
+  // `allprop` doesn't include these (RFC 4331): clients must ask for them by name.
   for (const [name, value] of quotaProperties(entry))
     properties.set(keyOf(name), { name, element: named(name, value), isAskedFor: true });
   for (const [local, value] of live) {
@@ -74,11 +74,11 @@ interface Property {
   readonly isAskedFor?: boolean;
 }
 
-/** Properties of Leasehold's own. */
+/** Leasehold's own properties. */
 export const ownNamespace = "urn:leasehold:files";
-/** The quota of a folder: two numbers, of bytes and of files and folders; `-` for any. */
+/** The quota of a folder: two numbers, for bytes and for files and folders; `-` means no limit. */
 export const quotaName: XmlName = { namespace: ownNamespace, local: "quota" };
-/** The number of files and folders in a folder. */
+/** The number of files and folders in a folder, at any depth. */
 export const usedFilesName: XmlName = { namespace: ownNamespace, local: "used-files" };
 
 function quotaProperties({ usage, quota, left }: DavEntry): [XmlName, string][] {
@@ -95,7 +95,7 @@ function quotaProperties({ usage, quota, left }: DavEntry): [XmlName, string][] 
   ];
 }
 
-/** The quota in the text of its property; undefined if it is none. */
+/** Parses a quota from the text of its property. Undefined if the text is invalid. */
 function quotaIn(text: string): Quota | undefined {
   const match = /^(\d{1,16}|-) (\d{1,16}|-)$/.exec(text.trim());
   if (match === null) return undefined;
@@ -108,7 +108,9 @@ function quotaIn(text: string): Quota | undefined {
 
 const keyOf = ({ namespace, local }: XmlName): string => `{${namespace}}${local}`;
 
-/** Properties that clients have made up are attributes with such names; their values are language and XML. */
+/**
+ * Properties invented by clients are stored as attributes with this prefix. The value is language and XML.
+ */
 const deadPrefix = "dav:";
 
 function deadProperty(attribute: string, value: string): Property | undefined {
@@ -119,7 +121,7 @@ function deadProperty(attribute: string, value: string): Property | undefined {
   return { name, element: named(name, value.slice(at + 1), value.slice(0, at)) };
 }
 
-/** The type of a file is unknown, and left to the client to guess. */
+/** The type of a file is unknown, so clients have to guess it. */
 export const contentType = "application/octet-stream";
 
 export function activeLock(lock: Lock): string {
@@ -142,7 +144,7 @@ export function hrefOf(path: string, isFolder: boolean): string {
   return `/${encoded}${isFolder && path !== "" ? "/" : ""}`;
 }
 
-/** One entry of the answer to a PROPFIND. */
+/** One entry in the answer to a PROPFIND. */
 export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted: Wanted): string {
   const properties = propertiesOf(entry, locks);
   const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
@@ -165,21 +167,23 @@ export function propfindResponse(entry: DavEntry, locks: readonly Lock[], wanted
 /** HTTP's preferred form of a date (RFC 9110, 5.6.7). */
 const dateForm = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
 
-/** The changes that a PROPPATCH wants, in the order of the body; all of them are made or none. */
+/** The changes in a PROPPATCH, in the order of its body. Either all of them are made or none. */
 export interface Patch {
   readonly names: readonly XmlName[];
-  /** Properties among them that no client can change. */
+  /** Properties in the request that clients cannot change. */
   readonly refused: readonly XmlName[];
   readonly modifiedMs: number | undefined;
   readonly attributes: AttributeChanges;
-  /** Null removes it. It changes alone, as it is a change of its own. */
+  /**
+   * Null removes the quota. It can't be combined with other properties, because it needs a change of its own.
+   */
   readonly quota: Quota | null | undefined;
 }
 
 /**
- * A PROPPATCH sets the time of modification of a file: `getlastmodified` as a date, or as rclone sends it
- * `lastmodified` in seconds. Other properties of WebDAV are refused, and all others are kept as they are.
- *
+ * A PROPPATCH sets a file's modification time: as a date in `getlastmodified`, or in seconds in
+ * `lastmodified`, as rclone sends it. Changes of WebDAV's other properties are refused; all other properties
+ * are stored as sent.
  * @throws Refusal 400
  */
 export function patchOf(entry: DavEntry, body: XmlElement | undefined): Patch {
@@ -219,7 +223,10 @@ function timeIn({ local, text }: XmlElement): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The response to a PROPPATCH. @param status of properties that were not refused for what they are */
+/**
+ * The response to a PROPPATCH.
+ * @param status for all properties that were not refused individually
+ */
 export function proppatchResponse(
   entry: DavEntry,
   { names, refused }: Patch,

@@ -1,4 +1,4 @@
-/** Ends a request with a status for its client; all other errors are faults. */
+/** Ends a request with a status for the client. All other errors are faults. */
 export class Refusal extends Error {
   readonly status: number;
   /** The element of `DAV:` that names the violated precondition (RFC 4918, section 16). */

@@ -27,32 +27,33 @@ import { answerNodes, subjectOf } from "./nodes.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
-/** A client that sends this header gets status 102 while its request is in progress (RFC 2518, 10.1). */
+/** A client that sends this header receives status 102 while its request is in progress (RFC 2518, 10.1). */
 export const processingHeader = "leasehold-processing";
-/** The pause between two of them, ms. */
+/** The pause between two such statuses, ms. */
 const processingMs = 2_000;
-/** Clients that follow changes. They count beside other requests, as they stay. */
+/** The most clients that follow changes. They don't count as requests, because they stay connected. */
 const followersMax = 256;
-/** Methods whose duration grows with the files, while nothing is sent. */
+/**
+ * Methods that can take long without sending anything, because their duration grows with the number of files.
+ */
 const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
-/** The prefix of the leases that are WebDAV's locks. */
+/** The prefix of the leases that serve as WebDAV locks. */
 const lockPrefix = "leasehold/webdav";
 
 export interface WebdavOptions extends ListenOptions {
-  /** `name:password` of the one user, who may do everything. Default: no authentication. */
+  /** `name:password` of the only user, who may do everything. Default: no authentication. */
   readonly credentials?: string | undefined;
-  /** The users that may make requests, instead of `credentials`. Not closed by `close`. */
+  /** The users who may make requests, instead of `credentials`. Not closed by `close`. */
   readonly users?: Users | undefined;
 }
 
 export type WebdavServer = FrontServer;
 
 /**
- * Serves a node's files by WebDAV, classes 1 and 2 (RFC 4918), for `rclone`, `cadaver`, `davfs2` and file
- * managers. `GET` of the root returns {@link Files.status} as JSON, and `GET` of a folder that accepts
- * server-sent events its {@link Files.changes}.
- *
- * @param leases leases for the locks, which all nodes' servers share.
+ * Serves a node's files over WebDAV, classes 1 and 2 (RFC 4918), for `rclone`, `cadaver`, `davfs2` and file
+ * managers. `GET` of the root returns {@link Files.status} as JSON. `GET` of a folder that accepts
+ * server-sent events returns {@link Files.changes}.
+ * @param leases leases for the locks; all nodes' servers share them.
  * @throws LeaseholdError `INVALID_CONFIG` if the server would be unprotected on a network, or cannot listen
  */
 export async function serveWebdav(
@@ -98,7 +99,7 @@ class Front {
     this.#expected = credentials === undefined ? undefined : digest(credentials);
   }
 
-  /** Ends those that follow changes; other requests end by themselves. */
+  /** Ends requests that follow changes; all others end on their own. */
   close(): void {
     this.#closing.abort();
   }
@@ -110,14 +111,14 @@ class Front {
     const { socket } = request;
     const origin = originOf(socket);
     let caller: Caller | undefined;
-    // The end of an upload, and changes that seal many files, are silent for long.
+    // The end of an upload, and changes that seal many files, take long without sending anything.
     if (atWork.has(request.method ?? "")) socket.setTimeout(0);
     else if (request.method === "PUT") request.once("end", () => socket.setTimeout(0));
     const isTold = request.headers[processingHeader] !== undefined;
     const telling = setInterval(() => {
       if (isTold && !response.headersSent) response.writeProcessing();
     }, processingMs);
-    // Errors after a client has disconnected are ignored; its response is cut off.
+    // Errors after a client has disconnected are ignored; its response is cut off anyway.
     response.on("error", () => undefined);
     try {
       if (isFollower ? this.#followers > followersMax : this.#underWay > requestsMax)
@@ -195,7 +196,10 @@ class Front {
     return user;
   }
 
-  /** Logs a refused user. A request without a name is how a client asks whether one is needed. */
+  /**
+   * Logs a refused user. A request without a name is not logged: it is how a client asks whether one is
+   * needed.
+   */
   #audit(
     request: IncomingMessage,
     error: unknown,
@@ -224,7 +228,7 @@ class Front {
       response.destroy();
       return;
     }
-    // Our commands print the message, which XML has no place for.
+    // Our commands print the message. XML has no place for it.
     const isText = rule === undefined || request.headers[processingHeader] !== undefined;
     const body = isText ? `${message}\n` : `${openRoot("error")}${dav(rule)}</D:error>\n`;
     response.writeHead(status, {
@@ -240,7 +244,7 @@ class Front {
   }
 }
 
-/** The maker of a request. */
+/** The authenticated user of a request. */
 interface Caller {
   readonly name: string;
   readonly rights: Rights;
@@ -248,11 +252,11 @@ interface Caller {
 
 const subjectLengthMax = 64;
 
-/** The name that a request gives, and no part of the password. */
+/** The name in a request's credentials, without any part of the password. */
 function nameIn({ authorization = "" }: IncomingMessage["headers"]): string {
   const encoded = /^Basic ([a-z0-9+/=]+)$/i.exec(authorization)?.[1] ?? "";
   const given = Buffer.from(encoded, "base64").toString("utf8");
-  // Without a colon it may be a password.
+  // Without a colon the text may be a password.
   return given.includes(":") ? given.slice(0, given.indexOf(":")).slice(0, subjectLengthMax) : "";
 }
 
@@ -260,7 +264,7 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** HTTP statuses of errors; codes without one are faults. */
+/** HTTP statuses by error code. Codes without one are faults. */
 const statusByCode: Readonly<Record<string, number>> = {
   FILE_NOT_FOUND: 404,
   FILE_EXISTS: 412,

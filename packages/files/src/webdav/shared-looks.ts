@@ -1,4 +1,4 @@
-/** Looks at things that callers at once share: a look serves all that asked before it began. */
+/** Lookups shared by concurrent callers: one lookup serves all that asked before it began. */
 export class SharedLooks<T> {
   readonly #look: (key: string) => Promise<T>;
   readonly #underWay = new Map<string, Promise<T>>();
@@ -8,13 +8,13 @@ export class SharedLooks<T> {
     this.#look = look;
   }
 
-  /** The state at a moment during this call. */
+  /** The state at some moment during this call. */
   at(key: string): Promise<T> {
     const next = this.#next.get(key);
     if (next !== undefined) return next;
     const before = this.#underWay.get(key);
     if (before === undefined) return this.#begin(key);
-    // A look that has begun may have missed what happened before this call.
+    // A lookup that has already begun may have missed something that happened before this call.
     const begin = (): Promise<T> => {
       this.#next.delete(key);
       return this.#begin(key);

@@ -9,11 +9,11 @@ import { startFiles } from "../node/start.js";
 import type { Files } from "../types.js";
 import { type WebdavServer, serveWebdav } from "./server.js";
 
-/** Three nodes on real sockets, whose files two and more clients change at once over WebDAV. */
+/** Three nodes on real sockets. Two or more clients change their files concurrently over WebDAV. */
 
 const names = ["a", "b", "c"];
 let leases: MemoryCluster;
-/** The time of the leases goes on with that of the machine. */
+/** The leases' clock runs with the machine's. */
 let ticking: NodeJS.Timeout;
 let nodes: Map<
   string,
@@ -59,7 +59,7 @@ async function get(node: string, path: string): Promise<Uint8Array | undefined> 
   return answer.status === 200 ? bytes : undefined;
 }
 
-/** An upload that has sent its first bytes, and goes on when it is told. */
+/** An upload that has sent its first bytes, and continues when the test says so. */
 async function begun(node: string, path: string, bytes: Uint8Array, length: number): Promise<Upload> {
   const sent = request(urlAt(node, path), { method: "PUT", headers: { "content-length": length } });
   const status = new Promise<number | undefined>((resolve) => {

@@ -25,7 +25,7 @@ afterEach(async () => {
   if (faults.length > 0) throw new Error(faults.join());
 });
 
-/** A node's server; all servers of a test belong to one cluster. */
+/** A node's server. All servers of a test belong to one cluster. */
 async function front(more: { credentials?: string } = {}): Promise<string> {
   const leases = cluster.open(`node-${opened.length}`);
   opened.push(leases);
@@ -106,7 +106,7 @@ describe("files and folders", () => {
 
   test("a file that is replaced while it is read is served as it was", async () => {
     const url = await front();
-    // More than sockets buffer while nobody reads.
+    // More than the sockets can buffer while nobody reads.
     const content = Buffer.alloc(100_000_000, "old");
     await files.set("big", content);
     const answer = await fetch(`${url}/big`);
@@ -273,7 +273,7 @@ describe("properties that clients make up", () => {
     expect(await shown(`${url}/a`)).not.toContain("more");
     expect((await ask("PROPPATCH", `${url}/a`, {}, update(set(...many, "<x/>")))).status).toBe(400);
     expect(await patch(`${url}/a`, removed(...many))).toContain("200 OK");
-    // Its name is `dav:{u}x`, and before its value is a space.
+    // The attribute's name is `dav:{u}x`, and a space precedes its value.
     const long = 8_192 - 8 - 1;
     expect(await patch(`${url}/a`, set(`<x xmlns="u">${"-".repeat(long + 1)}</x>`))).toContain("507");
     expect(await patch(`${url}/a`, set(`<x xmlns="u">${"-".repeat(long)}</x>`))).toContain("200 OK");
@@ -408,7 +408,7 @@ describe("locks of several clients", () => {
     expect(tokenOf(first)).not.toBe(tokenOf(second));
     const { text } = await ask("PROPFIND", `${here}/a`, { depth: "0" });
     expect(text.match(/<D:activelock>/g)).toHaveLength(2);
-    // Another node grants none, and knows the tokens.
+    // Another node grants no lock, and knows the tokens.
     for (const body of [sharedBody, lockBody])
       expect(await statusOf("LOCK", `${there}/a`, {}, body)).toBe(423);
     expect(await statusOf("LOCK", `${here}/a`, {}, lockBody)).toBe(423);
@@ -434,12 +434,12 @@ describe("locks of several clients", () => {
     expect(await statusOf("LOCK", `${here}/f`, {}, sharedBody)).toBe(423);
     expect(await statusOf("DELETE", `${here}/f`)).toBe(423);
     expect(await statusOf("MOVE", `${here}/f`, { destination: "/g" })).toBe(423);
-    // A lock of the folder alone does not include it.
+    // A lock of only the folder does not cover the file.
     const alone = await ask("LOCK", `${here}/f`, { depth: "0" }, lockBody);
     expect(alone.status).toBe(200);
     const ofInside = { if: `(${tokenOf(inside)})` };
     expect(await statusOf("PUT", `${here}/f/a`, ofInside, "2")).toBe(204);
-    // It includes which members the folder has.
+    // The lock covers the folder's list of members.
     for (const url of [here, there]) {
       expect(await statusOf("PUT", `${url}/f/b`, {}, "new")).toBe(423);
       expect(await statusOf("MKCOL", `${url}/f/c`)).toBe(423);
@@ -459,7 +459,7 @@ describe("locks of several clients", () => {
   test("two nodes that find a folder and a file in it free both look again, and one is refused", async () => {
     const [one, other] = [cluster.open("one"), cluster.open("other")];
     opened.push(one, other);
-    // Each takes its lease when both have looked.
+    // Each takes its lease after both have looked.
     let looked = 0;
     let resolve!: () => void;
     const bothLooked = new Promise<void>((done) => (resolve = done));

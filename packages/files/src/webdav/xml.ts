@@ -10,7 +10,7 @@ export interface XmlName {
 
 export interface XmlElement extends XmlName {
   readonly attributes: readonly (XmlName & { readonly value: string })[];
-  /** The value of `xml:lang` that counts here. */
+  /** The value of `xml:lang` in effect here. */
   readonly language: string;
   readonly children: XmlElement[];
   /** Text and children, in order. */
@@ -18,12 +18,12 @@ export interface XmlElement extends XmlName {
   text: string;
 }
 
-/** The limit of nesting: requests of WebDAV have five levels. */
+/** The limit of nesting. WebDAV requests have five levels. */
 const depthMax = 32;
 
 /**
- * Parses the body of a request. Document types are refused, so that no entity can expand or refer elsewhere.
- *
+ * Parses the body of a request. Document types are refused, so that no entity can expand or refer to anything
+ * external.
  * @throws Refusal 400
  */
 export function parseXml(text: string): XmlElement {
@@ -60,12 +60,12 @@ export function parseXml(text: string): XmlElement {
   return open[0]!.children[0] ?? refuse("it is empty");
 }
 
-/** The first child of that name, in WebDAV's own namespace. */
+/** The first child with that name in WebDAV's namespace. */
 export function childOf(element: XmlElement, local: string): XmlElement | undefined {
   return element.children.find((child) => child.namespace === davNamespace && child.local === local);
 }
 
-/** Escapes text for an element or an attribute. Characters that XML cannot represent are replaced. */
+/** Escapes text for an element or attribute. Characters that XML cannot represent are replaced. */
 export function escaped(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
@@ -75,16 +75,16 @@ export function escaped(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
-/** An element of WebDAV's own namespace with XML content. */
+/** An element in WebDAV's namespace with XML content. */
 export function dav(local: string, ...content: readonly string[]): string {
   return content.length === 0 ? `<D:${local}/>` : `<D:${local}>${content.join("")}</D:${local}>`;
 }
 
-/** An element of any namespace with XML content. */
+/** An element in any namespace with XML content. */
 export function named({ namespace, local }: XmlName, content = "", language = ""): string {
   if (namespace === davNamespace && language === "") return content === "" ? dav(local) : dav(local, content);
   const lang = language === "" ? "" : ` xml:lang="${escaped(language)}"`;
-  // A prefix cannot stand for no namespace.
+  // A prefix cannot stand for "no namespace".
   const [name, space] = namespace === "" ? [local, "xmlns"] : [`X:${local}`, "xmlns:X"];
   const tag = `${name} ${space}="${escaped(namespace)}"${lang}`;
   return content === "" ? `<${tag}/>` : `<${tag}>${content}</${name}>`;
@@ -97,7 +97,7 @@ function isLanguage({ namespace, local }: XmlName): boolean {
   return namespace === xmlNamespace && local === "lang";
 }
 
-/** The content of an element as XML that means the same wherever it stands. */
+/** The content of an element as XML that means the same in any context. */
 export function innerXml({ content }: XmlElement): string {
   return content.map((each) => (typeof each === "string" ? escaped(each) : outerXml(each))).join("");
 }
@@ -118,7 +118,7 @@ function outerXml(element: XmlElement): string {
 
 export const xmlHead = '<?xml version="1.0" encoding="utf-8"?>\n';
 
-/** The outermost element of an answer, open. */
+/** The start tag of an answer's root element. */
 export function openRoot(local: string): string {
   return `${xmlHead}<D:${local} xmlns:D="${davNamespace}">`;
 }
