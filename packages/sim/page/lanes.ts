@@ -14,7 +14,7 @@ export interface Lane {
   readonly spans: readonly Span[];
 }
 
-/** What each member guarded, and what each node held of a resource, over the whole run. */
+/** What each member guarded and each node held of a resource, over the whole run. */
 export function lanesOf({ steps }: Recording, resource: string): readonly Lane[] {
   const nodes = steps[0]?.nodes ?? [];
   const all = nodes.map(() => ({ guards: [] as Span[], holds: [] as Span[] }));

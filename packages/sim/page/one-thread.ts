@@ -1,4 +1,7 @@
-/** Browsers have shared memory for isolated pages only. Here is one thread, so that common memory does as well. */
+/**
+ * Browsers provide shared memory only to isolated pages. This page has one thread, so ordinary memory
+ * suffices.
+ */
 export function shareMemory(): void {
   if (!("SharedArrayBuffer" in globalThis)) Object.assign(globalThis, { SharedArrayBuffer: ArrayBuffer });
 }

@@ -11,7 +11,7 @@ export type Place =
     }
   | { readonly kind: "wrong"; readonly text: string };
 
-/** The checks of `leasehold sim`: a run that is not the one asked for would mislead. */
+/** The same checks as in `leasehold sim`: a different run from the requested one would mislead. */
 function wrongIn(seed: string, mode: string | undefined, without: readonly string[]): string | undefined {
   if (!/^\d+$/.test(seed) || !Number.isSafeInteger(Number(seed)))
     return `A seed is a whole number below 2^53, and not "${seed}".`;

@@ -4,7 +4,7 @@ import type { Recording } from "../src/theatre/recording.js";
 const slowRate = 0.04;
 const fastRate = 0.7;
 
-/** Where the play is: a time, and the last step that has happened. */
+/** The position of playback: a time, and the last step that has happened. */
 export interface Position {
   readonly atMs: number;
   readonly step: number;
@@ -30,7 +30,7 @@ export function toTime(recording: Recording, atMs: number): Position {
   return { atMs, step: stepAt(recording, atMs) };
 }
 
-/** The next step, or the one before, that changed who holds what, who lives or who hears whom. */
+/** The next step, or the previous one, that changed who holds what, who is alive or who can reach whom. */
 export function toMain(recording: Recording, from: number, by: 1 | -1): Position {
   const { steps } = recording;
   let at = from + by;
@@ -38,11 +38,14 @@ export function toMain(recording: Recording, from: number, by: 1 | -1): Position
   return toStep(recording, at);
 }
 
-/** The time after `passedMs` of the reader's: slower while messages are under way, as nothing else happens. */
+/**
+ * The time after `passedMs` of the reader's time. It passes more slowly while messages are in flight, because
+ * nothing else happens.
+ */
 export function afterMs(recording: Recording, { atMs }: Position, passedMs: number, speed: number): number {
   const isBusy = recording.flights.some(({ sentMs, arrivesMs }) => sentMs <= atMs && atMs <= arrivesMs);
   if (isBusy) return atMs + passedMs * slowRate * speed;
   const next = recording.steps[stepAt(recording, atMs) + 1]?.atMs ?? Infinity;
-  // The quiet time ends with the next step.
+  // Quiet time ends at the next step.
   return Math.min(atMs + passedMs * fastRate * speed, Math.max(next, atMs + passedMs * slowRate * speed));
 }

@@ -15,7 +15,7 @@ function pointsOf(nodes: readonly NodeState[], width: number): readonly Point[] 
     new Map(of.map((node, at) => [node, { x: (width * (2 * at + 1)) / (2 * of.length), y }]));
   const members = nodes.filter(({ isMember }) => isMember);
   const others = nodes.filter(({ isMember }) => !isMember);
-  // Where members are the programs, too, they stand around.
+  // Where members are also the programs, half of them move to the lower row.
   const half = others.length > 0 ? members.length : Math.ceil(members.length / 2);
   const below = [...others, ...members.slice(half)];
   const all = new Map([...row(members.slice(0, half), 70), ...row(below, height - 70)]);
@@ -99,7 +99,7 @@ interface MessageProps {
 function Message({ flight, points, atMs }: MessageProps) {
   const { from, to, kind, sentMs, arrivesMs, isLost, isRefusal } = flight;
   const share = arrivesMs === sentMs ? 1 : (atMs - sentMs) / (arrivesMs - sentMs);
-  // It travels between the edges of the cards; a lost one stops on the way.
+  // A message travels between the edges of the cards. A lost one stops on the way.
   const way = 0.18 + (isLost ? 0.3 : 0.64) * share;
   const x = points[from]!.x + (points[to]!.x - points[from]!.x) * way;
   const y = points[from]!.y + (points[to]!.y - points[from]!.y) * way;
@@ -218,7 +218,7 @@ function claimOf(
   return { ...none, text: asks === "" ? "holds nothing" : `asks${votes}` };
 }
 
-/** Each holder has a colour, and members have that of the holder whom they guard. */
+/** Each holder has a colour. Members have the colour of the holder that they guard. */
 export function toneOfHolder(name: string): string {
   const letter =
     name === "A" ? 0 : name === "B" ? 1 : [...name].reduce((sum, each) => sum + each.codePointAt(0)!, 0);

@@ -30,7 +30,7 @@ function Theatre() {
     setRecording(undefined);
     setFailure(place.kind === "wrong" ? place.text : undefined);
     if (place.kind === "wrong") return undefined;
-    // First the page says that it works: a long run takes a second.
+    // The page first says that it is working, because a long run takes a second.
     const timer = setTimeout(() => {
       const run = scene === undefined && place.kind === "run" ? recordRun(place) : recordScene(scene!);
       run.then(
@@ -43,7 +43,7 @@ function Theatre() {
       clearTimeout(timer);
     };
   }, [place]);
-  // A page has one main part.
+  // A page has only one `main`.
   const Main = isEmbedded ? "div" : "main";
   return (
     <>
@@ -284,7 +284,7 @@ function usePlay(isPlaying: boolean, frame: (passedMs: number) => void): void {
     if (!isPlaying) return undefined;
     let before = performance.now();
     let request = requestAnimationFrame(function next(now) {
-      // A tab that was hidden goes on where it was.
+      // When a hidden tab is shown again, playback continues where it was.
       latest.current(Math.min(100, Math.max(0, now - before)));
       before = now;
       request = requestAnimationFrame(next);

@@ -15,7 +15,7 @@ interface TimelineProps {
   readonly go: (atMs: number) => void;
 }
 
-/** Who held it, and what each member guarded, along one axis of time: a press goes there. */
+/** Who held the resource, and what each member guarded, along one time axis. Clicking moves to that time. */
 export function Timeline({ width, lanes, fromMs, toMs, atMs, rankOf, go }: TimelineProps) {
   const height = lanes.length * laneHeight + 20;
   const xOf = (ms: number): number =>

@@ -81,13 +81,13 @@ export class RunsWanted {
   }
 }
 
-/** The failure of a batch whose simulator has failed, with the command that repeats the run. */
+/** The error for a batch in which the simulator itself failed, with the command that repeats the run. */
 export function simulatorFailed(error: unknown, replay: string): CommandFailure {
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return new CommandFailure("unexpected", `the simulator itself failed: ${detail}; the same run: ${replay}`);
 }
 
-/** A seed determines a run of one version only: another version draws other plans from it. */
+/** A seed determines a run only for one version: another version draws a different plan from it. */
 function parseSeed(text: string): number {
   const [number = "", version] = text.split("@");
   const seed = Number(number);

@@ -11,12 +11,15 @@ import { exitCode, usageError, type Presentation, present, settingsOf } from "le
 import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /**
- * From this number of runs on, every event that matters must have happened often enough; otherwise the runs
- * prove nothing.
+ * In a batch of at least this many runs every important event must have occurred often enough; otherwise the
+ * runs prove nothing.
  */
 export const runsThatShowAll = 150;
 
-/** An event has happened often enough if it happened once in this many runs. The rarest need ten. */
+/**
+ * An event has occurred often enough if it occurred once in this many runs. The rarest occur in one run in
+ * ten.
+ */
 export const runsForOnce = 50;
 
 /** The grounds. Each is loaded on demand. */
@@ -61,7 +64,7 @@ interface Summary {
     /** The command that repeats the shortened failure. */
     readonly shortened: string;
     readonly shortenedEvents: number;
-    /** The command that plays it in the browser, where it can. */
+    /** The command that plays the run in a browser, if that is possible. */
     readonly played?: string;
   };
 }

@@ -60,7 +60,7 @@ function hashOf(run: TheatreRun | undefined): string {
   return `#/run?${words}`;
 }
 
-/** The files are public and nothing can be changed, so that it does not matter who asks. */
+/** The files are public and cannot be changed, so no authentication is needed. */
 async function answer({ method, url = "/" }: IncomingMessage, response: ServerResponse): Promise<void> {
   const file = files[url];
   if (file === undefined || (method !== "GET" && method !== "HEAD")) {

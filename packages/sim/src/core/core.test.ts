@@ -6,7 +6,7 @@ import { patient } from "./world/plan.js";
 test("random faults of a core break no invariant, and every counted event happens", async () => {
   const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 24 });
   expect(failed && failureText(failed)).toBeUndefined();
-  // Late elections break an invariant; removed servers and new cores have tests of their own.
+  // Late elections would break an invariant. Removed servers and new cores have tests of their own.
   const { lateElections: _late, removalsHeard: _heard, forcedCores: _forced, ...others } = counters;
   const { undecided: _undecided, restores: _restores, ...counts } = others;
   const never = Object.entries(counts).filter(([, count]) => count === 0);
@@ -37,7 +37,8 @@ test("a watch misses nothing when bad times delay a removal, even one that its s
     stableFromMs: 6_000,
     endMs: 36_000,
   };
-  // In the first run the server hears of it, in the others it does not. Clients must not stay with it.
+  // In the first run the server learns of its removal, in the others it does not. Clients must not stay with
+  // it.
   const runs = [{ seed: 291_100_022_927 }, { seed: 7_000_039, plan }, { seed: 7_000_083, plan }];
   for (const run of runs) expect(failureText(await simulateCore(run))).toBe("no violation");
 });
@@ -53,7 +54,7 @@ test("a slow disk that a majority needs deposes no leader and starves nobody in 
     stableFromMs: 5_000,
     endMs: 65_000,
   };
-  // The second one removes a server of three, and keeps the slow one.
+  // The second operation removes one of three servers, and keeps the slow one.
   const runs = [{ seed: 10, plan }, { seed: 29_140_697 }];
   for (const run of runs) expect(failureText(await simulateCore(run))).toBe("no violation");
 });

@@ -2,7 +2,7 @@ import { Chaos } from "../kit/chaos.js";
 import { compact } from "./world/requests.js";
 import type { CoreWorld } from "./world/world.js";
 
-/** The faults of a core. Its history is compacted at random times, too. */
+/** The faults of a core. Random compactions of its history are among them. */
 export class CoreHazards {
   readonly #world: CoreWorld;
 
@@ -31,7 +31,7 @@ export class CoreHazards {
     counters.compactions += 1;
   }
 
-  /** Crashes one server, now and then all of them; the leader half of the time. */
+  /** Crashes one server, which half of the time is the leader; now and then crashes all of them. */
   #crash(): void {
     const { plan, random, servers } = this.#world;
     const leader = this.#world.leader();

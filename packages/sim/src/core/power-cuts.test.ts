@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCoreMany } from "./run.js";
 
-/** Slow disks, and crashes more often than writes: unsynced data is lost again and again. */
+/** Disks are slow, and crashes are more frequent than writes: unsynced data is lost again and again. */
 const powerCuts = {
   servers: 3,
   electionTicks: 4,

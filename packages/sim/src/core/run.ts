@@ -37,7 +37,7 @@ import { CoreWorld, drawRate } from "./world/world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;
-  /** The run ends only at violations of these. */
+  /** The run ends only when one of these is violated. */
   readonly only?: readonly CoreInvariant[] | undefined;
   /** Overrides of the drawn plan. */
   readonly plan?: Partial<CorePlan> | undefined;
@@ -48,22 +48,22 @@ export type CoreSimResult = SimResult<CorePlan, CoreInvariant, CoreCounters>;
 
 export type CoreBatch = Batch<CoreSimResult>;
 
-/** The stream of the rates of clients' clocks; seeds of runs are far smaller. */
+/** The random stream of the rates of clients' clocks. Seeds of runs are far smaller. */
 const rateStream = 2 ** 50;
 
-/** The stream of processes with leases. */
+/** The random stream of processes with leases. */
 const holdersStream = 2 ** 49;
 
-/** The stream of streams of watches. */
+/** The random stream for streams of watches. */
 const streamsStream = 2 ** 52;
 
-/** In good times every program with leases is served within this time, also if each request takes 0.4 s. */
+/** Without faults every program with leases is served within this time, even if each request takes 0.4 s. */
 const holdersMsMax = 150_000;
 
 /** Unreleased leases have expired after this time. */
 const leftoversMs = 15_000;
 
-/** The last of these prefixes have many keys, and few of the events. */
+/** The last of these prefixes has many keys but few of the events. */
 const watchedPrefixes = ["k", leasePrefix, bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
@@ -153,7 +153,7 @@ function startHolders(world: CoreWorld, forms: readonly CoreForm[]): HoldersStag
   return stage;
 }
 
-/** Runs until every program was served, within a bound, and the remaining leases have ended. */
+/** Runs until every program has been served (within a bound) and the remaining leases have ended. */
 async function serveAll(world: CoreWorld, holders: HoldersStage): Promise<void> {
   const lastMs = world.plan.stableFromMs + holdersMsMax;
   while (holders.missing.length > 0 && world.nowMs < lastMs && world.violation === undefined)

@@ -3,7 +3,10 @@ import { failureText } from "../kit/simulator.js";
 import type { Ground, StoragePlan } from "./stage/plan.js";
 import { simulateStorageMany } from "./run.js";
 
-/** Many when a mistake is planted in a driver (`npm run planted -- tests`), which must show in some; few otherwise. */
+/**
+ * Many seeds when a mistake is planted in a driver (`npm run planted -- tests`), because some must reveal it;
+ * few otherwise.
+ */
 const runsMax = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
 /** No faults except those of a row. */

@@ -6,7 +6,7 @@ import type { SimParty } from "../kit/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "../kit/store.js";
 
-/** The world, as faults see it. */
+/** The parts of the world that faults use. */
 export interface Disturbed {
   readonly plan: StoragePlan;
   readonly random: SimRandom;
@@ -23,7 +23,7 @@ export interface Disturbed {
   crash(party: SimParty): void;
   leave(party: SimParty): void;
   pause(party: SimParty, pauseMs: number): void;
-  /** The steady clock of its machine stands still meanwhile. */
+  /** The steady clock of its machine stops meanwhile. */
   suspend(party: SimParty, forMs: number): void;
   stepClock(party: SimParty, byMs: number): void;
   replace(store: number): void;
@@ -66,7 +66,7 @@ export class StorageHazards {
       { everyMs: plan.stepEveryMs, untilMs: stableFromMs, happens: () => this.#step() },
       { everyMs: plan.suspendEveryMs, untilMs: stableFromMs, happens: () => this.#suspend() },
     ]);
-    // A single store, or one of three while another is silent, is more than a minority.
+    // A single store, or one of three while another is silent, is already more than a minority.
     if (plan.silent > 0 || plan.kinds.length === 1) return;
     this.#forgetOften(random.exponential(plan.forgetEveryMs));
     chaos.begin([{ everyMs: plan.replaceEveryMs, untilMs: endMs, happens: () => this.#replace() }]);
@@ -144,14 +144,17 @@ export class StorageHazards {
     world.log(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
   }
 
-  /** One store loses everything, perhaps twice in a row; another only after it counts again. */
+  /**
+   * One store loses everything, perhaps twice in a row. Another may lose everything only after this one
+   * counts again.
+   */
   #forgetOften(inMs: number): void {
     const world = this.#world;
     const { plan, random } = world;
     if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
     world.at(world.nowMs + inMs, () => {
-      // So soon that some processes have seen only the first marker and others only the second, or while they
-      // record what they saw.
+      // The second loss comes so soon that some processes have seen only the first marker and others only the
+      // second, or while they record what they saw.
       const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
       this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
       if (world.someoneIsBehind) return;
@@ -164,8 +167,8 @@ export class StorageHazards {
   }
 
   /**
-   * Another store takes one's place, once all others count and all know them. The old store keeps serving
-   * processes that have it in their list; each process restarts with the new list at its own time.
+   * A new store replaces another, once all others count and all processes know them. The old store keeps
+   * serving processes that have it in their list. Each process restarts with the new list at its own time.
    */
   #replace(): void {
     const world = this.#world;

@@ -2,7 +2,7 @@ import type { SimRandom } from "../kit/random.js";
 import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "../kit/store.js";
 
-/** The stores' share of δ, the bound of a complete operation. */
+/** The share of δ (the bound of a complete operation) that the stores may take. */
 const boundPart = 0.97;
 
 /** The latency of requests. */
@@ -14,7 +14,7 @@ export class Latency {
   constructor(plan: StoragePlan, random: SimRandom) {
     this.#plan = plan;
     this.#random = random;
-    // δ holds by everybody's clock, even the fastest.
+    // δ holds by every clock, even the fastest.
     this.#boundMs = (boundPart * plan.delayMs) / phasesOf(plan) / (1 + plan.clockDrift);
   }
 
@@ -25,7 +25,7 @@ export class Latency {
     if (nowMs >= store.silentFromMs) return { effectMs: Infinity, answerMs: Infinity };
     const stable = nowMs >= stableFromMs;
     const totalMs = !stable && random.chance(slowRate) ? random.between(0, slowMaxMs) : this.#boundedMs();
-    // Requests in flight when delays become bounded arrive soon after.
+    // Requests in flight when delays become bounded arrive soon afterwards.
     const latestMs = Math.max(nowMs, stableFromMs) + this.#boundMs;
     const leaveMs = Math.max(nowMs, store.stalledUntilMs);
     const answerMs = Math.min(leaveMs + totalMs, latestMs);
@@ -43,7 +43,7 @@ export class Latency {
 
 /** The longest sequence of requests in one operation: δ bounds them together. */
 function phasesOf({ ground, kinds, processes }: StoragePlan): number {
-  // A replacement that was too late is repeated, at most once for each of the others.
+  // A replacement that comes too late is repeated, at most once for each of the others.
   if (kinds.includes("atomic")) return 2 + processes;
   return ground === "always-bounded" || ground === "register" ? 2 : 1;
 }

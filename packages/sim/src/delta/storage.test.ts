@@ -9,7 +9,7 @@ import { simulateStorage, simulateStorageMany } from "./run.js";
 
 const runsEach = 24;
 
-/** A writer there takes 17 leases, so a run takes as long as several of others. */
+/** There a writer takes 17 leases, so one run takes as long as several others. */
 const runsOf = (ground: Ground) => (ground === "forms" || ground === "counted" ? runsEach / 3 : runsEach);
 
 /** The least counts in all runs together: well below the usual ones. */
@@ -73,7 +73,7 @@ it("a seed decides a whole run, and another seed makes another", async () => {
 });
 
 it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", async () => {
-  // Renewals are not judged: by this way of counting they may begin when hardly any time is left.
+  // Renewals are not judged: by this way of counting they may begin when almost no time is left.
   const judged = storageInvariants.filter((invariant) => invariant !== "renewal");
   const { failed } = await duringFaults({ holdFromReturn: true }, () =>
     simulateStorageMany({ firstSeed: 1, ground: "paper", only: judged, goOn: (runs) => runs < runsEach }),

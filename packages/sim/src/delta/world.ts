@@ -36,7 +36,7 @@ export class StorageWorld
   readonly plan: StoragePlan;
   readonly claims = new Set<Claim>();
   readonly processes: SimParty[] = [];
-  /** The stores of processes that start now. */
+  /** The stores used by processes that start now. */
   readonly stores: SimStore[];
   readonly waitMs: number;
   readonly settledMs: number;
@@ -61,7 +61,7 @@ export class StorageWorld
     this.stores = plan.kinds.map((kind, index) => new SimStore(kind, `s${index}`));
     this.#latency = new Latency(plan, random);
     this.waitMs = plan.leaseMs + 6 * plan.delayMs;
-    // Earlier writes, and the holds that rest on them, are over after two waits.
+    // Earlier writes, and the holds based on them, are over after two waits.
     this.settledMs =
       plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, clockRateErrorDefault);
     this.#settings = {
@@ -123,7 +123,7 @@ export class StorageWorld
     const { plan, random } = this;
     const clock = new SimClock(this.#wall, random.between(0, 1e6), false);
     clock.setRate(this.nowMs, 1 + plan.clockDrift * random.pick([-1, 0, 1]));
-    // A time service slews both clocks; or quartz is off, and the system's is put right.
+    // A time service slews both clocks; or the quartz is inaccurate, and only the system clock is corrected.
     if (random.chance(0.5)) clock.slew(this.nowMs, clock.rate);
     const party = new SimParty(this, index, `p${index}.${incarnation}`, clock);
     this.processes[index] = party;
@@ -137,10 +137,7 @@ export class StorageWorld
     this.at(endMs, () => this.#hazards.end(party));
   }
 
-  /**
-   * Handles an error of a program, or one that a driver would report. Other errors are faults of the
-   * simulator.
-   */
+  /** Handles an expected error of a program or driver. All other errors are faults of the simulator. */
   #failed(from: SimParty, error: unknown): void {
     if (!(error instanceof LeaseholdError)) {
       this.fail(error);
@@ -182,7 +179,7 @@ export class StorageWorld
   }
 
   pause(party: SimParty, pauseMs: number): void {
-    // It would go on without a clock.
+    // Otherwise it would continue without a clock.
     if (this.isSuspended(party)) return;
     party.pausedUntilMs = this.nowMs + pauseMs;
     this.log(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
@@ -230,8 +227,8 @@ export class StorageWorld
   }
 
   /**
-   * Whether a request leaves its process, which may crash between writes to several stores: some stores are
-   * then never reached.
+   * Whether a request leaves its process. The process may crash between writes to several stores; then some
+   * stores are never reached.
    */
   #leaves(from: SimParty, { op }: StoreRequest): boolean {
     const { plan, random, counters } = this;

@@ -7,10 +7,11 @@ export interface Bounds {
   /** The true difference of two clocks at one instant, which the protocol may assume to be smaller. */
   readonly clockDifferenceMax: number;
   /**
-   * How far an acceptor's clock may fall below all former readings at its restart; more than ε breaks A-wall.
+   * How far an acceptor's clock may fall below all its former readings when it restarts. More than ε breaks
+   * A-wall.
    */
   readonly restartStepBackMax: number;
-  /** Restarts of acceptors, all together; their memory is lost. */
+  /** Restarts of all acceptors together. Their memory is lost. */
   readonly crashes: number;
   /** Acquisitions of each proposer, all together the number of ballots but for renewals in two phases. */
   readonly acquisitions: readonly number[];
@@ -26,7 +27,7 @@ export interface Bounds {
    * refusal acts like a timeout, and reports a higher ballot.
    */
   readonly lateRefusals: boolean;
-  /** I2 needs the greatest token in every state, which makes more states. */
+  /** I2 needs the greatest token in every state, which increases the number of states. */
   readonly checkTokens: boolean;
   /** I4 holds only with net G. */
   readonly checkGuards: boolean;

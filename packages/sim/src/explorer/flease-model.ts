@@ -37,12 +37,12 @@ export interface FleaseWorld {
   readonly releases: boolean;
   /**
    * `true`: steady clocks show the same as the wall clocks. `false`: they stand still, as on suspended
-   * machines, and the wall clock must exclude alone. Then no lease would ever be over, so the test of the
-   * steady clock must be off.
+   * machines, and the wall clock must exclude alone. By the steady clock no lease would ever be over, so that
+   * test must be off.
    */
   readonly steadyClocks: boolean;
   readonly proposers: number;
-  /** P7: a proposer that starts again has its old name. */
+  /** P7: a restarted proposer keeps its old name. */
   readonly sameIncarnation: boolean;
 }
 
@@ -74,10 +74,10 @@ export interface Party {
 }
 
 /**
- * The product's own acceptor and proposer as a model. The abstractions: a phase may time out at any moment
- * (its time-out is 0, and the explorer chooses when it fires); a failed attempt is given up at once, and a
- * caller may try again at any time, which covers every pause of the back-off. So nothing random is left, and
- * the pace of retries is no part of the state.
+ * The product's own acceptor and proposer as a model, with these abstractions: a phase may time out at any
+ * moment (its timeout is 0, and the explorer chooses when it fires); a failed attempt is given up at once;
+ * and a caller may retry at any time, which covers every pause of the back-off. So nothing random is left,
+ * and the pace of retries is not part of the state.
  */
 export class FleaseModel implements Model<Acceptor, Party, Message, Message>, ProposerSink {
   readonly proposers: number;
@@ -119,7 +119,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   readyAcceptor(): Acceptor {
     const acceptor = this.startAcceptor(-longAgo);
     acceptor.wake(this.#reading(0));
-    // Otherwise nothing would ever happen, and no violation be found.
+    // Otherwise nothing would ever happen and no violation would be found.
     if (!acceptor.ready)
       throw new Error("assertion failed: with steady clocks that stand still, their test must be off");
     return acceptor;
@@ -300,7 +300,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     );
   }
 
-  /** Releases a tenure, or gives up one that has lapsed. */
+  /** Releases a tenure, or gives up a lapsed one. */
   #release(party: Party, at: number): Stepped<Party, Message> | undefined {
     const instance = party.proposer.instanceOf(resource);
     if (instance === undefined || instance.operation.kind === OperationKind.acquire) return undefined;
@@ -316,7 +316,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
       return undefined;
     return this.#step(party, (proposer) => {
       const looked = proposer.instanceOf(resource)!;
-      // The program gives the lapsed tenure up, so that it can try again; without releases it does nothing.
+      // The program gives up the lapsed tenure so that it can retry. Without releases it does nothing.
       if (proposer.isHeld(looked, this.#reading(at)) || looked.operation.kind !== OperationKind.none) return;
       proposer.release(looked, this.#reading(at));
       if (!this.#world.releases) this.#sent = [];
@@ -385,7 +385,7 @@ function operationOf(instance: Instance | undefined): Operation | undefined {
   return instance?.operation.kind === OperationKind.none ? undefined : instance?.operation;
 }
 
-/** Fields that no later step looks at would only make equal states look different. */
+/** Fields that no later step reads. They would only make equal states look different. */
 function forgetWhatNobodyReads(operation: Operation): void {
   operation.heardMajority = false;
   operation.lastRefusal = Refusal.none;

@@ -1,6 +1,9 @@
 import { getOrInsert } from "leasehold/inner/common/maps.js";
 
-/** Gives equal things one small number, so that a state of the world is a handful of numbers. */
+/**
+ * Gives each distinct value a small number, and equal values the same one, so that a state of the world is a
+ * handful of numbers.
+ */
 export class Interner<T> {
   readonly #items: T[] = [];
   readonly #byKey = new Map<string, number>();

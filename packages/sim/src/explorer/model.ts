@@ -1,17 +1,15 @@
 /**
  * A protocol, as the explorer sees it. Acceptors and proposers are values: every method returns a changed
- * copy and leaves its argument alone, so that a state that is reached by many paths is kept, and expanded,
- * only once.
+ * copy and leaves its argument alone, so that a state reached by many paths is kept, and expanded, only once.
  *
- * Times are whole ticks. `at` is what the acting process's clock shows. It may be every value from the true
- * time to the true time plus the largest difference of two clocks, and is chosen at each step. That is more
- * than clocks can do that drift within that bound, and it takes one number to remember in place of one for
- * each process.
+ * Times are whole ticks. `at` is the reading of the acting process's clock. At each step it may be any value
+ * from the true time to the true time plus the largest difference of two clocks. That allows more than clocks
+ * that drift within the bound could do, and the state needs one number instead of one for each process.
  */
 export interface Model<Acceptor, Proposer, Request, Reply> {
   readonly proposers: number;
   startAcceptor(at: number): Acceptor;
-  /** An acceptor that was started so long ago that its recovery wait is over. */
+  /** An acceptor that started so long ago that its recovery wait is over. */
   readyAcceptor(): Acceptor;
   startProposer(index: number): Proposer;
 
@@ -28,7 +26,7 @@ export interface Model<Acceptor, Proposer, Request, Reply> {
   /** The proposer that sent a request and gets its reply. */
   senderOf(request: Request): number;
   isRefusal(reply: Reply): boolean;
-  /** False when this reply, however late, can have no effect any more: the explorer then forgets it. */
+  /** False if this reply, however late, can no longer have any effect: the explorer then forgets it. */
   matters(proposer: Proposer, from: number, reply: Reply): boolean;
 
   /** The spontaneous moves of an acceptor; `undefined` when a move is impossible now. */
@@ -40,7 +38,7 @@ export interface Model<Acceptor, Proposer, Request, Reply> {
 
   /** The hold that a proposer may rely on if its clock shows `at`. */
   holdOf(proposer: Proposer, at: number): Hold | undefined;
-  /** I4: whether this acceptor blocks everybody else for as long as the hold may last. */
+  /** I4: whether this acceptor blocks all other proposers for as long as the hold may last. */
   guards(acceptor: Acceptor, hold: Hold): boolean;
   /** I12: whether this request releases the hold. */
   releases(request: Request, hold: Hold): boolean;

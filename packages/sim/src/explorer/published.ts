@@ -1,12 +1,10 @@
 import type { Handled, Hold, Model, Move, Stepped } from "./model.js";
 
 /**
- * The four algorithms of the Flease report as they were published, and no more: a register per acceptor
- * (Algorithm 1), reading and writing it on a majority (2), acquiring a lease (3) and learning one (4). An
- * acceptor that starts again waits t_max and has forgotten everything; proposers complete leases of others
- * that they find unfinished.
- *
- * It exists to be refuted (F1), not to be used.
+ * The four algorithms of the Flease report as they were published, and nothing else: a register per acceptor
+ * (Algorithm 1), reading and writing it on a majority (2), acquiring a lease (3) and learning one (4). A
+ * restarted acceptor waits t_max and has forgotten everything; proposers complete other proposers' unfinished
+ * leases. This model exists to be refuted (F1), not to be used.
  */
 export interface PublishedWorld {
   readonly skew: number;
@@ -16,7 +14,7 @@ export interface PublishedWorld {
 export interface PublishedAcceptor {
   readonly readyAt: number;
   readonly ready: boolean;
-  /** Ballot last read with, and last written with. */
+  /** The ballots of the last read and the last write. */
   readonly read: number;
   readonly written: number;
   readonly lease: PublishedLease | undefined;

@@ -11,11 +11,11 @@ export interface Finding extends Wrong {
 }
 
 export interface Exploration {
-  /** Different states, acceptors' names aside. */
+  /** The number of different states, ignoring acceptors' names. */
   readonly states: number;
   /** Steps between them. */
   readonly transitions: number;
-  /** Steps on the longest of all shortest ways to a state. */
+  /** The length of the longest of all shortest paths to a state. */
   readonly depth: number;
   /** Different states of one acceptor, and of one proposer. */
   readonly acceptorStates: number;
@@ -113,7 +113,7 @@ class Search<Acceptor, Proposer, Request, Reply> {
     fingerprint(row, this.#print);
     const index = this.#visited.add(this.#print[0]!, this.#print[1]!, this.#parent);
     if (index === -1) {
-      // A step can be wrong although the state that it leads to is not; then the way ends just before it.
+      // A step can be wrong even though the state after it is not. Then the path ends just before the step.
       if (wrong !== undefined) this.#wrong ??= { index: this.#parent, wrong };
       return;
     }
@@ -128,7 +128,7 @@ class Search<Acceptor, Proposer, Request, Reply> {
     for (let at = index; at !== noParent; at = this.#visited.parentOf(at)) way.unshift(at);
     const steps: string[] = [];
     let row = this.#world.initial();
-    // The standard form of a state may call acceptors by other names: a reader needs one name for each.
+    // The standard form of a state may rename acceptors, but a reader needs one name for each.
     let names: readonly number[] = [0, 1, 2];
     for (const target of way.slice(1)) {
       let arrived: Int32Array | undefined;

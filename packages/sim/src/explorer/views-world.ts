@@ -8,10 +8,10 @@ import { Views } from "leasehold/inner/flease/views/views.js";
 import type { KeptView, View } from "leasehold/inner/flease/views/view.js";
 
 /**
- * One change of the members in a small world, explored to its end. Views and quorums are the product's; of an
- * acceptor there is its guard alone, of a proposer one attempt in one round trip. Clocks agree, and time runs
- * in ticks. Any message may arrive at any time, or never: a member that knows that a view may be entered may
- * enter it, and may learn of the joint view when everybody else has left it.
+ * One change of the members in a small world, explored completely. Views and quorums are the product's. An
+ * acceptor is reduced to its guard, and a proposer to one attempt in one round trip. Clocks agree, and time
+ * runs in ticks. Any message may arrive at any time or never: a member that knows that it may enter a view
+ * may enter it, and may learn of the joint view after everybody else has left it.
  */
 export interface ViewsWorld {
   /** Members before and after, by indices of four nodes. */
@@ -52,7 +52,7 @@ interface Attempt {
 
 interface State {
   readonly time: number;
-  /** Members before that are known to have been out of their view for a full wait, as bits. */
+  /** Earlier members that are known to have been out of their view for a full wait, as bits. */
   readonly settled: number;
   readonly restarts: number;
   readonly nodes: readonly Node[];
@@ -231,7 +231,7 @@ class ViewsExplorer {
     const before = present.before?.members ?? [];
     const went = views.look(readingAt(time));
     let known = settled;
-    // A node in the next view has forgotten the settled members: its knowledge was sufficient.
+    // A node in the next view no longer needs to know the settled members: its knowledge was sufficient.
     if (!went && before.length > 0)
       for (const [each, id] of ids.entries())
         if (before.includes(id) && !views.unsettled().includes(id)) known |= 1 << each;
@@ -276,7 +276,7 @@ class ViewsExplorer {
     return kept < lostOnce || this.#viewsOf(0, lostOnce + view, 0, () => undefined).mayVote;
   }
 
-  /** Fields that no later step reads would only make equal states look different. */
+  /** Fields that no later step reads. They would only make equal states look different. */
   #normal(state: State): State {
     const { time } = state;
     const isOver = (sent: number) => time >= sent + this.#world.leaseTicks;

@@ -6,8 +6,9 @@ const chunkSize = 1 << chunkBits;
 const loadMax = 0.6;
 
 /**
- * The states that were seen: of each a fingerprint of 64 bits and the state it was first reached from. Two states
- * with one fingerprint would be taken for one: among a hundred million states the odds of that are one in 3,700.
+ * The states seen so far: a 64-bit fingerprint of each, and the state from which it was first reached. Two
+ * states with the same fingerprint would be mistaken for one; among a hundred million states the odds of that
+ * are one in 3,700.
  */
 export class Visited {
   #size = 0;

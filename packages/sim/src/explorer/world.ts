@@ -26,11 +26,10 @@ const bitsPerCount = 4;
 const noOne = -1;
 
 /**
- * The small world: states, each a row of numbers, and what can follow each. A row holds
- * acceptors, proposers, the true time, counts of bounded moves (of acceptors, of each proposer), the set of requests
- * that were ever sent, for each proposer the set of replies that can still matter, and the greatest token.
- *
- * Any request that was ever sent can reach any acceptor at any time, again and again, or never; so can the replies.
+ * The small world: its states, each a row of numbers, and the states that can follow each. A row holds
+ * acceptors, proposers, the true time, counts of bounded moves (of acceptors, of each proposer), the set of
+ * requests ever sent, for each proposer the set of replies that can still matter, and the greatest token. Any
+ * request ever sent can reach any acceptor at any time, repeatedly, or never. The same is true of replies.
  */
 export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   readonly width: number;
@@ -44,7 +43,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   readonly #requestsAt: number;
   readonly #repliesAt: number;
   readonly #tokenAt: number;
-  /** The state that is being worked on, a state that follows it, and that one in its standard form. */
+  /** The current state, a state that follows it, and that one in its standard form. */
   #row: Int32Array;
   readonly #next: Int32Array;
   readonly #best: Int32Array;
@@ -248,7 +247,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
 
   // Small things
 
-  /** An acceptor in the same state as its predecessor: the predecessor could have done whatever it does. */
+  /** The acceptor is in the same state as its predecessor, which could have done the same. */
   #sameAsBefore(acceptor: number): boolean {
     if (acceptor === 0 || this.#row[acceptor] !== this.#row[acceptor - 1]) return false;
     return this.#interchangeable(acceptor - 1, acceptor);
@@ -301,8 +300,8 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   }
 
   /**
-   * Acceptors have no names that matter: of all states that differ in those only, the one counts in which the
-   * acceptors' numbers rise, and the rest is smallest.
+   * Acceptors' names do not matter. Among all states that differ only in names, the standard form is the one
+   * in which the acceptors' numbers ascend and the rest is smallest.
    */
   #standardise(): void {
     const next = this.#next;

@@ -5,14 +5,17 @@ import type { FilesWorld, Machine } from "./world.js";
 /** The longest time that a machine is down, stopped, cut off or full, ms. */
 const troubleMsMax = 2_500;
 
-/** The longest time for which machines miss changes before a disk is lost, and until they and it are back, ms. */
+/**
+ * How long machines miss changes before a disk is lost, at most, and how long until they and the disk are
+ * back, ms.
+ */
 const behindMsMax = 800;
 const rejoinMsMax = 40;
 
-/** The time between two looks whether the new disk votes, ms. */
+/** How often to check whether the new disk votes, ms. */
 const pollMs = 2;
 
-/** The faults of nodes of files. */
+/** The faults of file nodes. */
 export class FilesHazards {
   readonly #world: FilesWorld;
   #wiped: Machine | undefined;
@@ -95,7 +98,7 @@ export class FilesHazards {
     this.#world.log(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
   }
 
-  /** Often also from its leases, as a network does not choose. */
+  /** Often cuts the node off from its leases too, because networks do not choose. */
   #isolate(): void {
     const { machines, random, counters } = this.#world;
     const alone = machines.filter((machine) => machine !== this.#alone);
@@ -119,8 +122,8 @@ export class FilesHazards {
   }
 
   /**
-   * Corrupts a block that another machine has durably in the same version: one fault at a time can be
-   * repaired.
+   * Corrupts a block that another machine has durably in the same version, because only one such fault at a
+   * time can be repaired.
    */
   #rot(): void {
     const { machines, random, counters } = this.#world;
@@ -149,7 +152,7 @@ export class FilesHazards {
     }
   }
 
-  /** Wipes one disk at a time: the next one when the former has been rebuilt. */
+  /** Wipes one disk at a time: the next one only after the previous one has been rebuilt. */
   #wipe(): void {
     if (!this.#mayWipe()) return;
     const machine = this.#world.random.pick(this.#world.machines);
@@ -173,8 +176,9 @@ export class FilesHazards {
   }
 
   /**
-   * Wipes a disk while a minority of the machines is stopped and misses changes, which the others have. These
-   * stop as soon as the new disk votes: with those that have missed the changes it would be a majority.
+   * Wipes a disk while a minority of the machines is stopped and misses changes that the others have. The
+   * others stop as soon as the new disk votes: together with the machines that missed the changes it would
+   * form a majority.
    */
   #wipeBehind(): void {
     const world = this.#world;
@@ -250,7 +254,7 @@ export class FilesHazards {
       machine.side = 0;
       this.#world.cutOff(machine, false);
       machine.isFull = false;
-      // Others are started when the list of nodes is known.
+      // Other nodes are started once the list of nodes is known.
       if (!machine.isUp && !machine.joins) this.#world.start(machine);
       else this.#world.resume(machine);
     }

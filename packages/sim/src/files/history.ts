@@ -4,11 +4,11 @@ import {
   type SequentialModel,
 } from "leasehold/inner/testing/linearizability.js";
 
-/** An operation on a file. Content is text, a character for a byte. */
+/** An operation on a file. Content is text with one character per byte. */
 export type FileInput = FileCall & {
   /**
-   * Its primary reported an unknown outcome, which the next primary settled: the operation took effect before
-   * that, or never.
+   * Its primary reported an unknown outcome, and the next primary settled it: either the operation took
+   * effect before that, or it never will.
    */
   readonly isSettled?: boolean;
 };
@@ -25,7 +25,7 @@ export type FileCall =
 /** `missing`: the file did not exist. */
 export type FileOutput = { readonly text?: string; readonly size?: number } | "missing";
 
-/** The limit of steps for the check of one file. */
+/** The most steps for checking one file. */
 const stepsMax = 400_000;
 
 /** The sequential model of a file: its content, or null if it does not exist. */
@@ -70,12 +70,12 @@ export interface FileHistory {
   readonly uncertain: Uncertain;
 }
 
-/** By the file's path. */
+/** Operations by file path. */
 export type FileHistories = ReadonlyMap<string, FileHistory>;
 
 /**
- * Operations that a primary has left uncertain, and when it did. A later call that succeeded was served
- * by a later tenure, after that tenure's reset: the operation took effect before the reset, or never.
+ * Operations that a primary left uncertain, and when. A later call that succeeded was served by a later
+ * tenure after its reset, so the operation took effect before that reset or never.
  */
 export type Uncertain = { readonly input: FileCall; readonly calledAt: number; readonly saidAt: number }[];
 

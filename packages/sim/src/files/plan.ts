@@ -8,10 +8,10 @@ export interface FilesPlan {
   /** Nodes that may be added, in runs of names. */
   readonly spares: number;
   readonly files: number;
-  /** The length of files in units: with few, operations overlap. */
+  /** The length of files in units: if there are few, operations overlap. */
   readonly units: number;
   readonly clients: number;
-  /** Between two operations of a client, on average. */
+  /** The average time between two operations of a client. */
   readonly thinkMs: number;
   readonly ttlMs: number;
   readonly idleMs: number;
@@ -21,12 +21,12 @@ export interface FilesPlan {
   readonly diskMsMax: number;
   readonly lossRate: number;
   readonly duplicateRate: number;
-  /** The share of very late messages, as from the buffers of a connection that breaks and returns. */
+  /** The share of very late messages, for example from buffers of a connection that breaks and returns. */
   readonly lateRate: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
   readonly partitionEveryMs: number;
-  /** One node at a time is isolated: successive majorities share one node. */
+  /** Isolates one node at a time, so that successive majorities have only one node in common. */
   readonly isolateEveryMs: number;
   /** The mean time between losses of a node's access to its leases. */
   readonly leaseLossEveryMs: number;
@@ -40,13 +40,13 @@ export interface FilesPlan {
   /** Programs that follow the changes of names. */
   readonly followers: number;
   readonly keptChanges: number;
-  /** Records of names before a snapshot. */
+  /** The number of records of names before a snapshot. */
   readonly recordsMin: number;
   /** The time of the last fault. */
   readonly stableFromMs: number;
 }
 
-/** The stream of faults that came later: other draws of a run stay as they are. */
+/** The random stream of faults that were added later: other draws of a run stay the same. */
 const lateStream = 2 ** 48;
 
 /** Draws a fault's frequency: often, now and then, or never. */
@@ -137,8 +137,8 @@ export type FilesCounters = ReturnType<typeof filesCounters>;
 
 /**
  * - `linearizability`: of each file
- * - `agreement`: in the end all copies are the same
- * - `progress`: then all is served
+ * - `agreement`: at the end all copies are the same
+ * - `progress`: at the end everything is served
  * - `changes`: followers see each acknowledged change once, in the order in which they were made
  */
 export type FilesInvariant = "linearizability" | "agreement" | "progress" | "changes";

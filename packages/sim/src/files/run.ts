@@ -32,7 +32,7 @@ export type FilesBatch = Batch<FilesSimResult>;
 const beginMs = 1_500;
 /** Time for affected files to be served and complete again. */
 const settleMs = 5_000;
-/** Time for the last calls of programs in sequence, and for the copies after them. */
+/** Time for the last calls of each program, one after another, and for the copies after them. */
 const lastMs = 6_000;
 
 /** One run of replicated files. The seed decides everything in it. */
@@ -74,7 +74,7 @@ export async function simulateFiles({
   return { seed, plan, where: `${plan.nodes} nodes`, violation, traceHash: hash.digest(), counters };
 }
 
-/** In the end each file is read whole, and what its disks have is compared. */
+/** At the end each file is read completely, and compared with what the disks have. */
 async function readAll(world: FilesWorld, histories: FileHistories): Promise<void> {
   const client = new FilesClient(world, histories, "z");
   const machine = world.machines[0]!;
@@ -84,7 +84,7 @@ async function readAll(world: FilesWorld, histories: FileHistories): Promise<voi
       world.report("progress", `${served} of ${histories.size} files are served in the end`);
   });
   for (const path of histories.keys()) {
-    // Retries like programs: a tenure may need more time to begin than one operation has.
+    // Retries as programs do: a tenure may need more time to begin than one operation has.
     for (const input of [{ kind: "create" }, { kind: "read", offset: 0, length: 64 }] as const)
       for (let isDone = false; !isDone;) isDone = await client.perform(machine, path, input);
     const nodes = await machine.files.named(path).sync();

@@ -11,24 +11,24 @@ import type { Violation } from "../kit/violation.js";
 import { StateHash } from "leasehold/inner/flease/protocol/state-hash.js";
 import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
 
-/** Bytes: small, so that contents have none, one and several blocks. */
+/** In bytes. Small, so that contents have no blocks, one, or several. */
 export const blockSize = 8;
 
-/** The longest delay of a request, after which its file has another primary. */
+/** The longest delay of a request. By then its file has another primary. */
 const lateMsMax = 3_000;
 
-/** One machine: a disk that stays, and the process that runs there. */
+/** One machine: a disk that stays, and the process running there. */
 export interface Machine {
   readonly id: string;
   readonly store: MemoryBlockStore;
-  /** Was not there when the cluster began. */
+  /** The machine joined after the cluster began. */
   readonly joins: boolean;
   isUp: boolean;
   isPaused: boolean;
   isFull: boolean;
-  /** Counts processes: messages to an earlier one are lost. */
+  /** Counts processes: messages to an earlier process are lost. */
   life: number;
-  /** The side in a partitioned network. */
+  /** Its side of a partitioned network. */
   side: number;
   files: FilesNode;
   /** Files by path, in runs of names. */
@@ -41,9 +41,9 @@ export interface LeaseCluster {
   readonly world: World;
   open(name: string): Leases;
   advance(ms: number): Promise<void>;
-  /** The process gets no answers. */
+  /** The process receives no answers. */
   cutOff(name: string): void;
-  /** The process stands still. */
+  /** The process is stopped. */
   pause(name: string): void;
   resume(name: string): void;
   reconnect(name: string): void;
@@ -207,7 +207,7 @@ export class FilesWorld {
     this.cluster.resume(this.#process(machine));
   }
 
-  /** The process and the ground of its leases do not hear each other. */
+  /** Cuts the connection between the process and the ground of its leases. */
   cutOff(machine: Machine, isCutOff: boolean): void {
     if (!machine.isUp) return;
     if (isCutOff) this.cluster.cutOff(this.#process(machine));
@@ -281,7 +281,7 @@ export class FilesWorld {
     };
   }
 
-  /** Delivers a request, and its answer, if both get through. A duplicate may arrive much later. */
+  /** Delivers a request, and its answer if both get through. A duplicate may arrive much later. */
   #carry(
     from: Machine,
     target: Machine,

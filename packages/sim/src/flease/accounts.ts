@@ -1,9 +1,9 @@
 import type { Observer } from "./stage/observer.js";
 import type { NodeView } from "./stage/node.js";
 
-/** The accounts that acceptors charge, as in hosts: each connected node has its own. */
+/** The accounts that acceptors charge. As in hosts, each connected node has its own. */
 export class Accounts implements Observer {
-  /** The living, by the owner under which they were introduced. */
+  /** The nodes that are alive, by the owner under which they were introduced. */
   readonly #owners = new Map<NodeView, string>();
 
   started(node: NodeView): void {

@@ -5,7 +5,10 @@ import { EventCode, Task } from "../kit/events.js";
 import type { ProgramNode, InstanceProgram } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
-/** The delay between an event and the program's reaction, as it learns of it in the middle of a step. */
+/**
+ * The delay between an event and the program's reaction, because it learns of the event in the middle of a
+ * step.
+ */
 const soonMs = 0.05;
 
 /** A failed renewal is repeated after this share of the lease. */
@@ -15,12 +18,12 @@ const renewAgainAfter = 0.1;
 const briefTenures = 0.3;
 const briefest = 0.001;
 
-/** Once everything is well again programs hold for a few renewals only, so that the resource changes hands. */
+/** After the last fault programs hold for only a few renewals, so that the resource changes hands. */
 const calmReleaseRate = 0.4;
 
 /**
- * A program in one node that wants one resource: it acquires, renews, releases, cancels, is late or forgets,
- * as the workload decides. It makes only calls that a program may make.
+ * A program in one node that wants one resource. As the workload decides, it acquires, renews, releases,
+ * cancels, is late or forgets. It makes only calls that a program may make.
  */
 export class Agent implements InstanceProgram {
   readonly resource: string;
@@ -99,7 +102,7 @@ export class Agent implements InstanceProgram {
       proposer.renew(instance, this.#ttlMs, now);
       this.#nextRenewal();
     } else if (this.#state === "holding") {
-      // Only a mistaken proposer loses a lease without a word: give it the time for another mistake.
+      // Only a faulty proposer loses a lease without reporting it. Gives it time for another mistake.
       this.#again(random.between(0, settings.ttlMaxMs));
       this.#state = "lost";
     }
@@ -140,7 +143,7 @@ export class Agent implements InstanceProgram {
     if (this.#servedInCalm && this.#world.hasWaist) return;
     const { calm, random, settings, workload } = this.#world;
     const thinkMs = random.exponential(workload.thinkMeanMs);
-    // A resource without interest is no lack of progress.
+    // If nobody wants the resource, that is no lack of progress.
     this.#again(calm ? Math.min(thinkMs, settings.ttlMaxMs) : thinkMs);
   }
 

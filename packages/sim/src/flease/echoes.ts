@@ -11,7 +11,7 @@ export class Echoes {
     this.#incarnations[packet.from] = packet.fromIncarnation;
   }
 
-  /** 0 when nothing was heard of this life of the node. */
+  /** 0 if nothing has been received from this life of the node. */
   of(node: NodeView): number {
     return this.#incarnations[node.index] === node.incarnation ? (this.#lo[node.index] ?? 0) : 0;
   }

@@ -15,7 +15,7 @@ const startAgainMs = 50;
 /** A wall clock this far ahead agrees with no other. */
 const farMs = 3_600_000;
 
-/** The faults among peers: crashes, pauses, partitions and clocks. */
+/** The faults of peers: crashes, pauses, partitions and clocks. */
 export class FleaseHazards {
   readonly #world: Stage;
   /** The number of the last joint view. */
@@ -89,7 +89,7 @@ export class FleaseHazards {
     });
   }
 
-  /** A client goes, as it should or by a crash. */
+  /** A client leaves, either cleanly or by a crash. */
   #clientLeaves(): void {
     const { random, nodes } = this.#world;
     const client = random.pick(nodes.filter(({ isMember }) => !isMember));
@@ -98,7 +98,7 @@ export class FleaseHazards {
     else client.waist.leave();
   }
 
-  /** A client that has gone is there again later, as another. */
+  /** A client that has left returns later, under another identity. */
   comesBack(node: MachineNode): void {
     const { random, plan, counters } = this.#world;
     this.#later(random.next() * plan.chaos.downMaxMs, () => {
@@ -142,7 +142,7 @@ export class FleaseHazards {
   #suspend(): void {
     const world = this.#world;
     const { random, plan } = world;
-    // A holder has the most to lose.
+    // Chooses a holder, which has the most to lose.
     const holders = world.nodes.filter((each) => !each.paused && holdsAny(each, plan.resources));
     const node = holders.length > 0 && random.chance(0.7) ? random.pick(holders) : this.#anyone();
     if (node.peer === undefined || node.paused) return;
@@ -165,7 +165,7 @@ export class FleaseHazards {
     this.#clocksChanged();
   }
 
-  /** Anywhere but where the steady clock carries it: that would show nothing (section 1). */
+  /** Anywhere except where the steady clock takes it: that would show nothing (section 1). */
   #wakeWithWrongWall(node: MachineNode, sleptMs: number): void {
     const { random, plan, settings } = this.#world;
     const rightMs = node.clock.offsetMs;
@@ -205,7 +205,7 @@ export class FleaseHazards {
   #mayBegin({ peer, paused, sleep }: MachineNode, next: Membership): boolean {
     if (peer === undefined || paused || sleep.isOn || peer.views.whyNoChange(next) !== undefined)
       return false;
-    // The operator ensures that changes do not overlap: two at once may end in two halves for ever.
+    // The operator prevents overlapping changes: two at once may both get stuck for ever.
     const { rivals = false } = this.#world.plan.views ?? {};
     if (!rivals && peer.views.view.number < this.#newestChange) return false;
     const standings = new Map(
@@ -239,7 +239,7 @@ export class FleaseHazards {
 
   // Clocks
 
-  /** Half of what two clocks may be apart; the granularity of readings is part of ε. */
+  /** Half of the largest difference between two clocks. The granularity of readings is part of ε. */
   #offsetBoundMs(): number {
     const { settings, plan } = this.#world;
     return (settings.maxClockSkewMs - (plan.wholeMs ? 2 : 0)) / 2;

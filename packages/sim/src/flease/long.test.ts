@@ -13,7 +13,7 @@ import { simulateMany } from "./run.js";
 const minutes = Number(process.env["SIM_MINUTES"] ?? 0);
 const firstSeed = Number(process.env["SIM_SEED"] ?? 1_000_000);
 
-/** Runs with one configuration of the nets before the next has its turn. */
+/** How many runs are made with one configuration of the nets before the next one. */
 const runsInTurn = 60;
 
 const nets = [{}, { netBOff: true }, { netGOff: true }];
@@ -32,7 +32,7 @@ it.runIf(minutes > 0)(
       );
       addCounters(counters, batch.counters);
       if (batch.failed !== undefined) failures.push(`${JSON.stringify(faults)} ${failureText(batch.failed)}`);
-      // A failure ends its batch: go on after it, in step with the clock modes.
+      // A failure ends its batch, so the search continues after it, in step with the clock modes.
       seed += batch.failed === undefined ? runsInTurn : done + 1;
     }
     process.stdout.write(`${JSON.stringify({ failures, ...counters }, undefined, 1)}\n`);

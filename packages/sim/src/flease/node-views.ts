@@ -40,7 +40,7 @@ export class NodeViews {
     return { id: isMember ? name : "", kept, keep };
   }
 
-  /** The disk is another. Its operator knows that the cluster is not new. */
+  /** The disk has been replaced, and the operator knows that the cluster is not new. */
   lose(): void {
     if (this.#kept === undefined) return;
     this.#world.story?.(`${this.#node.name} loses the file of its view`);
@@ -72,7 +72,7 @@ export class NodeViews {
     if (plan.views.asBytes === true) this.#send(packet);
   }
 
-  /** Like the product: the stamp of a message is a u32, and an unreadable note is no note. */
+  /** As in the product: a message's stamp is a u32, and an unreadable note is ignored. */
   #send(packet: Packet): void {
     if (packet.message !== undefined) packet.message.view >>>= 0;
     const { number, stamp } = packet.view?.view ?? { number: 0, stamp: 0 };

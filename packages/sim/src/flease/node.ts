@@ -29,12 +29,13 @@ import { Side } from "./waist/side.js";
 import { Waist } from "./waist/waist.js";
 import type { Stage } from "./stage/stage.js";
 
-/** A heartbeat goes out at this share of the looks that a node takes after itself. */
+/** The share of a node's periodic checks at which it sends a heartbeat. */
 const heartbeatRate = 0.2;
 
 /**
- * One node of the world: the product's runner on its machine's clocks, timers and network, programs on top of it, and what
- * checkers see of it. It outlives its incarnations: a crash throws the runner away, a start makes a new one with an empty memory.
+ * One node of the world: the product's runner on the machine's clocks, timers and network, with programs on
+ * top, and what checkers see of it. It outlives its incarnations: a crash discards the runner, and a start
+ * makes a new one with empty memory.
  */
 export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   readonly index: number;
@@ -42,7 +43,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   readonly isMember: boolean;
   readonly clock: SimClock;
   readonly agents: InstanceProgram[] = [];
-  /** Resources that programs of this node want, each on the waist; as often as there are programs. */
+  /** The resources that programs of this node want, one entry per program. Each program uses the waist. */
   readonly wants: string[] = [];
   /** Undefined while the node is down. */
   runner: FleaseRunner | undefined;
@@ -193,7 +194,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#connectionsLost();
   }
 
-  /** The others notice it each in an event of its own, when it is not stopped. */
+  /** Each of the others notices in an event of its own, when it is not stopped. */
   #connectionsLost(): void {
     if (!this.#world.hasWaist) return;
     for (const other of this.#world.nodes) {
@@ -223,8 +224,8 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   }
 
   /**
-   * One event of this node: reads the clock once, runs the body, and sees what follows. `resource` is the
-   * resource that the event may have affected; undefined means any.
+   * One event of this node: reads the clock once, runs the body, and processes what follows. `resource` is
+   * the resource that the event may have affected; undefined means any.
    */
   step(resource: string | undefined, body: (now: Reading) => void): void {
     const runner = this.runner!;
@@ -234,7 +235,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     if (this.side !== undefined) this.#world.stir(this);
   }
 
-  /** Puts off an event while the node is stopped. True when it has. */
+  /** Postpones an event while the node is stopped. Returns true if it did. */
   deferred(event: Task | Packet): boolean {
     if (!this.paused) return false;
     this.#world.scheduleAt(event, this.pausedUntilMs);
@@ -345,7 +346,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       instance.awaits(reply.number, reply.sequence) &&
       (instance.operation.phase === Phase.writing || instance.operation.phase === Phase.fast);
     runner.receive(packet.from, reply);
-    // A majority has acknowledged the write, but its lease was over already.
+    // A majority has acknowledged the write, but by then its lease was over.
     if (deciding && !instance.awaits(reply.number, reply.sequence)) this.#world.counters.lateDecisions += 1;
   }
 

@@ -16,11 +16,11 @@ export interface SimOptions {
   readonly seed: number;
   readonly mode: ClockMode;
   /**
-   * Contenders ask all the time, directly or through the waist, and no fault happens: the run checks that the
+   * Contenders ask all the time, directly or through the waist, and no fault occurs: the run checks that the
    * holder never loses its lease (L2).
    */
   readonly fairWeather?: "agents" | "waist";
-  /** One more client wants more names than members keep. */
+  /** An additional client wants more names than members keep. */
   readonly greedy?: boolean;
   /** The cluster has many members, which change. */
   readonly many?: boolean;

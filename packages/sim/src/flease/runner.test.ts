@@ -6,7 +6,7 @@ import { simulateMany } from "./run.js";
 /** Many seeds: `LEASEHOLD_SEEDS=1000`. */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
-/** Features beside the protocol, which would only surround the runner. */
+/** Features that do not belong to the protocol, and so would not test the runner. */
 const without = ["waist", "clients-that-come-and-go", "cells", "views"] as const;
 
 /** In `b` and `f` the steady clock alone excludes while wall clocks step, each by itself or together: restarts, and readings that must be fresh. */

@@ -10,7 +10,7 @@ import { failureText } from "../kit/simulator.js";
 import { simulate, simulateMany } from "./run.js";
 import { World } from "./world.js";
 
-/** Each net alone must exclude as well: otherwise one would hide the mistakes of the other. */
+/** Each net must exclude on its own as well: otherwise one would hide the other's mistakes. */
 const nets: [string, Partial<Faults>, Feature[]][] = [
   ["both nets", {}, []],
   ["the guard alone", { netBOff: true }, ["waist"]],

@@ -4,9 +4,9 @@ import type { Stage } from "./stage/stage.js";
 
 /**
  * The sleep of one machine, and what its clocks do while its node does not look. The assumptions exclude one
- * case (section 1), so the world avoids it: clocks that move in a way that no reading can detect, because all
- * wall clocks step back by exactly the time that a wrong steady clock lost, or a machine wakes with such a
- * wall clock.
+ * case (section 1), so the world avoids it: a change of the clocks that no reading can detect. This happens
+ * when all wall clocks step back by exactly the time that a faulty steady clock lost, or when a machine wakes
+ * up with such a wall clock.
  */
 export class Sleep {
   /** The machine is suspended: nothing happens there, and its steady clock stands still. */
@@ -30,7 +30,7 @@ export class Sleep {
     node.clock.setRate(world.nowMs, 0);
   }
 
-  /** By a reading at this moment the two clocks would not disagree. */
+  /** If the clocks were read at this moment they would agree. */
   clocksSeemToAgree(): boolean {
     const { nowMs, settings } = this.#world;
     const { peer, clock } = this.#node;
@@ -52,8 +52,8 @@ export class Sleep {
   }
 
   /**
-   * Called before the node reads its clocks. Shows an undetectable fault by a larger error of its steady
-   * clock.
+   * Called before the node reads its clocks. Turns an undetectable fault into a detectable one by a larger
+   * error of the steady clock.
    */
   look(): void {
     const { settings, sharedWall } = this.#world;

@@ -28,16 +28,15 @@ export interface WorldOptions {
   readonly mistakes?: WorldMistakes;
   /** Gets each thing that happens as a line of text. */
   readonly story?: (line: string) => void;
-  /** Builds the checkers, which report what must not be. */
+  /** Builds the checkers, which report violations. */
   readonly checkers: (view: WorldView, report: FleaseReport) => Observer[];
-  /** Runs stop at the first violation of an invariant for which this is true. */
+  /** A run stops at the first violation of an invariant for which this is true. */
   readonly asserted: (invariant: Invariant) => boolean;
   readonly watcher?: Watcher | undefined;
 }
 
 /**
- * Number of turns without a request to the world after which promises count as settled. Eight would suffice
- * today.
+ * Promises count as settled after this many turns without a request to the world. Eight would suffice today.
  */
 const quietTurns = 24;
 
@@ -68,7 +67,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   readonly #stirred: SimNode[] = [];
   /** By sender and receiver: the arrival of the last message. */
   readonly #lastArrivals: number[] = [];
-  /** Rises whenever something asks the world for anything. */
+  /** Increases with every request to the world. */
   #stirs = 0;
   #failure: { readonly error: unknown } | undefined;
   readonly #watcher: Watcher | undefined;
@@ -128,7 +127,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     if (this.violation === undefined && plan.calmMs > 0) this.#checkProgress();
   }
 
-  /** Runs events until one has stirred what waits for promises. False at the end of the run. */
+  /** Runs events until one has resolved something that promises wait for. False at the end of the run. */
   #runUntilStirred(endMs: number): boolean {
     for (;;) {
       const event = this.next(endMs);
@@ -182,7 +181,10 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     this.look(undefined, undefined);
   }
 
-  /** Async functions of a program's or a provider's own, between two calls: a few turns in which others get on. */
+  /**
+   * Simulates async functions of programs or providers between two calls: a few turns in which others can
+   * run.
+   */
   async pass(turnsMax: number): Promise<void> {
     for (let left = this.random.below(turnsMax); left > 0; left -= 1) {
       this.#stirs += 1;
@@ -190,7 +192,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     }
   }
 
-  /** A program has failed as none may: the run ends. */
+  /** A program has failed in a way that is not allowed: the run ends. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
@@ -228,7 +230,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     return this.mistakes.sharedIncarnation === true && !node.isMember ? "c.shared" : owner;
   }
 
-  /** Shows the observers the holds of what an event may have touched. */
+  /** Shows the observers the holds of the resources that an event may have affected. */
   look(resource: string | undefined, actor: SimNode | undefined): void {
     if (resource !== undefined) this.#lookAt(resource, actor);
     else for (const each of this.plan.resources) this.#lookAt(each, actor);

@@ -15,7 +15,7 @@ import type { WatchedWorld, Watcher } from "../flease/stage/watcher.js";
 import type { ClaimState, EntryState, Flight, NodeState, Step } from "./recording.js";
 import { handledText, kindNames, sentText } from "./sentences.js";
 
-/** Steps that are kept: of a longer run the last. */
+/** The most steps that are kept. Of a longer run only the last ones stay. */
 const stepsMax = 30_000;
 const lostShownMs = 15;
 
@@ -34,7 +34,7 @@ export class Recorder implements Watcher {
     this.#world = world;
   }
 
-  /** Says what the next step does, instead of what it can be seen to do. */
+  /** Describes what the next step does, instead of its visible effects. */
   say(text: string): void {
     this.#main(text);
   }

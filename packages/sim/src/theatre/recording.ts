@@ -8,11 +8,11 @@ export interface Recording {
   readonly resources: readonly string[];
   readonly maxClockSkewMs: number;
   readonly traceHash: string;
-  /** The invariant that broke, and what the checker says. */
+  /** The violated invariant, and the checker's message. */
   readonly violation:
     | { readonly invariant: string; readonly text: string; readonly atMs: number }
     | undefined;
-  /** The step at which the interest begins. */
+  /** The step at which the interesting part begins. */
   readonly firstStep: number;
   /** Steps at the beginning of a long run that were not kept. */
   readonly stepsDropped: number;
@@ -50,7 +50,7 @@ export interface EntryState {
   readonly promised: number;
   readonly holder: string;
   readonly isReleased: boolean;
-  /** Until then this member refuses all others, by its own clocks. */
+  /** Until this time, by its own clock, the member refuses all others. */
   readonly guardsUntilMs: number;
 }
 
@@ -73,7 +73,7 @@ export interface Flight {
   readonly kind: string;
   readonly resource: string;
   readonly sentMs: number;
-  /** Its arrival; the end of the picture of a lost one. */
+  /** Its arrival time. For a lost message: when it disappears from the picture. */
   readonly arrivesMs: number;
   readonly isLost: boolean;
   readonly isRefusal: boolean;

@@ -19,7 +19,7 @@ const skewMs = 100;
 /** Members are ready by then: the story begins. */
 const readyMs = ttlMs + 3 * skewMs + 200;
 
-/** A program of a scene: it asks again when it is refused, renews, and releases when the scene wants it to. */
+/** A program of a scene. It asks again when it is refused, renews, and releases when the scene says so. */
 class Actor implements InstanceProgram {
   readonly resource = resource;
   readonly #world: World;
@@ -166,11 +166,11 @@ class Director {
   }
 }
 
-/** A short run that shows one thing. */
+/** A short run that demonstrates one thing. */
 export interface Scene {
   readonly id: string;
   readonly title: string;
-  /** An advice on where to look. */
+  /** A hint about where to look. */
   readonly watch: string;
   /** The conclusion. */
   readonly moral: string;

@@ -7,18 +7,18 @@ import type { CoreWorld } from "../world/world.js";
 
 const all = { key: bytes("leasehold/"), rangeEnd: bytes("leasehold0") };
 
-/** Round trips and writes of a pending request of a dead process. */
+/** Time for the pending request of a dead process: round trips and writes. */
 const stepsOfARequest = 20;
 
 /**
- * The remains of a dead process obstruct nobody for longer than the core keeps them: tenures, slots of
+ * What a dead process leaves behind blocks nobody for longer than the core keeps it: tenures, slots of
  * readers and of counted leases, gates, places in queues.
  */
 export class Aftermath {
   readonly #world: CoreWorld;
   readonly #keptMs: number;
 
-  /** @param keptMs the time in the guarantees, while the leader stays */
+  /** @param keptMs how long the core guarantees to keep it while the leader stays */
   constructor(world: CoreWorld, keptMs: number) {
     this.#world = world;
     const { latencyMs, slowDiskFactor, writeMs } = world.plan;

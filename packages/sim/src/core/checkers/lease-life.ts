@@ -4,7 +4,7 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
 /**
- * No lease ends before its last acknowledged refresh, or its grant, plus its time to live, counted from
+ * No lease ends before its last acknowledged refresh (or its grant) plus its time to live, counted from
  * before the request was sent and by the fastest of the servers' clocks. Nor does it end while its holder
  * relies on it by the holder's own clock.
  */
@@ -49,7 +49,7 @@ export class LeaseLife implements ReferenceObserver {
     }
   }
 
-  /** Leases granted since are lost; leases that ended since exist again, without a holder. */
+  /** Leases granted since then are lost. Leases that have ended since then exist again, without a holder. */
   replaced({ leases }: CoreState): void {
     for (const id of this.#promisedMs.keys()) if (leases.get(id) === undefined) this.#promisedMs.delete(id);
     this.#expiredMs.clear();

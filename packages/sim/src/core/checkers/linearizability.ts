@@ -18,9 +18,9 @@ export type KeyInput =
     };
 
 export interface KeyOutput {
-  /** A read: the value. A put: the former value. */
+  /** For a read: the value. For a put: the previous value. */
   readonly value?: string | undefined;
-  /** A deletion or a swap: whether it changed anything. */
+  /** For a deletion or a swap: whether it changed anything. */
   readonly did?: boolean;
 }
 
@@ -47,7 +47,7 @@ const keyModel: SequentialModel<Value, KeyInput, KeyOutput> = {
 const stepsMax = 300_000;
 
 /**
- * Reads, writes and transactions happen one after another, each between its call and its return; nothing
+ * Reads, writes and transactions take effect one after another, each between its call and its return. Nothing
  * acknowledged is lost.
  */
 export class Linearizability {
@@ -70,8 +70,8 @@ export class Linearizability {
   }
 
   /**
-   * Another core continues with this state: `restored` judges which of the former operations it has. Here
-   * they have happened in their order, and later operations find their result.
+   * Another core continues with this state. `restored` decides which earlier operations it contains; here
+   * they happen in order, and later operations see their result.
    */
   replaced(found: ReadonlyMap<string, string>, nowMs: number): void {
     const operations = Array.from(found, ([key, value]): Operation => ({

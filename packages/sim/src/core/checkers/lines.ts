@@ -13,7 +13,7 @@ interface Place {
 }
 
 /**
- * Strict order in a queue: the next holder's place was created before those of all others, by revision. Two
+ * Queues are strictly ordered: the next holder's place was created before all other places, by revision. Two
  * places of one process are not distinguished.
  */
 export class Lines implements ReferenceObserver {
@@ -21,9 +21,9 @@ export class Lines implements ReferenceObserver {
   readonly #line: string;
   readonly #key: string;
   readonly #places = new Map<string, Place>();
-  /** By holder: the last place counts for a caller that has lost it. */
+  /** By holder. If a caller has lost its place, its last place counts. */
   readonly #last = new Map<string, number>();
-  /** By token: the callers that were passed over. None may ever get that tenure. */
+  /** By token: the callers that were passed over. None of them may ever get that tenure. */
   readonly #passed = new Map<bigint, string>();
 
   constructor(report: CoreReport, resource: string) {

@@ -1,8 +1,8 @@
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * A removed server that does not know it deposes no leader (thesis 4.2.3), and all members agree on the
- * membership.
+ * A server that was removed without learning of it deposes no leader (thesis 4.2.3), and all members agree on
+ * the membership.
  */
 export function checkMembers(world: CoreWorld): void {
   const { lateElections } = world.counters;

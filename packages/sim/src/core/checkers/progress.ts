@@ -1,8 +1,8 @@
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * When nothing goes wrong any more, the cluster works: it has one leader, all servers follow, and leases
- * without holders end.
+ * After the last fault the cluster works: it has one leader, all servers follow, and leases without holders
+ * end.
  */
 export function checkProgress(world: CoreWorld): void {
   const { reference } = world;

@@ -3,7 +3,7 @@ import { keyOf } from "@leasehold/core/inner/state/keys.js";
 import { finish } from "@leasehold/core/inner/state/steps.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** A range of many keys is the state of one revision, however many turns the read took. */
+/** A range of many keys reflects the state at one revision, however many turns the read took. */
 export class Ranges {
   readonly #world: CoreWorld;
 

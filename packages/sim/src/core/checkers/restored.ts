@@ -8,8 +8,8 @@ import type { Reference } from "../world/reference.js";
 import { text } from "../world/requests.js";
 
 /**
- * Each server of a core that begins with the state of another has exactly that state, according to the former
- * core's log, which is replayed here.
+ * When a core begins with the state of another, each of its servers has exactly that state. The expected
+ * state is computed here by replaying the former core's log.
  */
 export function checkRestored({ reference, servers }: NewCore, report: CoreReport): void {
   for (const { disk, id } of servers)
@@ -17,7 +17,7 @@ export function checkRestored({ reference, servers }: NewCore, report: CoreRepor
 }
 
 /**
- * A backup is consistent: it has everything of the log up to its index, and nothing after it. The
+ * A backup is consistent: it has everything in the log up to its index and nothing after that. Only the
  * remaining times of leases may be newer.
  */
 export function checkBackup({ index, pieces }: TakenBackup, former: Reference, report: CoreReport): void {

@@ -6,9 +6,9 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 
 /**
- * No user reads or writes without the right, and none with the right is refused. An answered change holds at
- * every server from then on; and no command of a user in the log is applied between the end of its rights and
- * their next beginning, by a count that is kept here.
+ * No user reads or writes without the right to, and no user who has the right is refused. Once a change is
+ * answered it holds at every server. The log applies no command of a user between the end of its rights and
+ * their next beginning, according to a count that is kept here.
  */
 export class RightsJudge implements ReferenceObserver {
   readonly #world: CoreWorld;
@@ -37,14 +37,15 @@ export class RightsJudge implements ReferenceObserver {
     this.#hasRole = ann?.roles.includes("some") === true;
   }
 
-  /** A server that started after the right had certainly ended shows nothing from before its start. */
+  /** A server that started after the right had certainly ended must reveal nothing from before its start. */
   shown(isShown: boolean, what: string): void {
     this.#world.counters.rightsAtStart += 1;
     if (isShown) this.#report("rights", `${what} is shown by a server that began after its right had ended`);
   }
 
   /**
-   * The outcome of a use that was requested after the answer to a change and answered before the next change.
+   * The outcome of a use that was requested after a change was answered, and was answered itself before the
+   * next change.
    */
   used(outcome: Outcome, what: string, isAllowed: boolean): void {
     if (outcome === "lost") return;

@@ -6,8 +6,8 @@ import type { CoreWorld } from "../world/world.js";
 const keptFactor = 1.1;
 
 /**
- * At the end, with nothing in flight, the history is as short as configured, and each server knows the size
- * of its state.
+ * At the end, with nothing in flight, the history is as short as configured and each server knows the size of
+ * its state.
  */
 export function checkSpace(world: CoreWorld): void {
   const { keepRevisions } = world.plan;
@@ -23,7 +23,7 @@ export function checkSpace(world: CoreWorld): void {
 }
 
 function countedBytes({ reference: { state } }: CoreWorld): number {
-  // Users and roles are counted again.
+  // Recounts users and roles.
   const auth = new AuthState();
   auth.restore({ users: state.auth.users(), roles: state.auth.roles() });
   let bytes = state.leases.bytes + auth.bytes;

@@ -21,22 +21,23 @@ export interface WatchWish {
 /** A watch, as its client sees it. */
 export interface HeardWatch {
   readonly wish: WatchWish;
-  /** The first revision that it has not heard completely. */
+  /** The first revision that it has not received completely. */
   next: number;
   /** Fragments of the revision `next`. */
   readonly pieces: Event[];
-  /** Since its creation on the present stream. */
+  /** Since the watch was created on the present stream. */
   sinceMs: number;
   heardMs: number;
   notices: number;
 }
 
-/** In good times a progress notification may be this late. */
+/** How late a progress notification may be without faults. */
 const lateMsMax = 3_000;
 
 /**
- * A watch gets each change that it has asked for once, in order, whole revisions at a time, or their fragments if
- * it takes them; with the versions before if it wants them; and what a server says of its progress is true.
+ * A watch gets each requested change exactly once and in order: whole revisions at a time, or fragments if it
+ * accepts them, with previous versions if it wants them. What a server says about the watch's progress is
+ * true.
  */
 export class StreamWatches {
   readonly #world: CoreWorld;
@@ -69,7 +70,7 @@ export class StreamWatches {
     watch.next = Math.max(watch.next, revision + 1);
   }
 
-  /** A progress notification, which the server sends by itself. */
+  /** A progress notification that the server sends unasked. */
   noticed(watch: HeardWatch, revision: number): void {
     this.#world.counters.watchNotices += 1;
     watch.notices += 1;
@@ -81,13 +82,13 @@ export class StreamWatches {
     this.toldOfProgress(watch, revision);
   }
 
-  /** The server has ended it, as the revision where it continues was compacted. */
+  /** The server has ended the watch because the revision at which it continues was compacted. */
   compacted(watch: HeardWatch, revision: number): void {
     if (watch.next >= revision) this.#wrong(watch, `it was ended for a compaction to ${revision}`);
     watch.next = Math.max(watch.next, revision);
   }
 
-  /** At the end of a run nothing is missing, and quiet watches have heard that. */
+  /** At the end of a run nothing is missing, and watches without events have been notified of that. */
   settled(watch: HeardWatch): void {
     const missing = this.#changes(watch, Infinity);
     if (missing.length > 0) this.#wrong(watch, `never came: ${missing.map(shownChange).join()}`);
@@ -110,7 +111,7 @@ export class StreamWatches {
       this.#wrong(watch, `a fragment of ${bytes} bytes came`);
   }
 
-  /** A version that was compacted may be missing. */
+  /** A compacted version may be missing. */
   #checkBefore(watch: HeardWatch, { prevKv }: Event, change: Version): void {
     const { changes, state } = this.#world.reference;
     const before = changes.findLast(({ key, modified }) => key === change.key && modified < change.modified);

@@ -3,8 +3,8 @@ import { keyOf } from "@leasehold/core/inner/state/keys.js";
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * A watch receives each change of its keys once, in the order of revisions, whole revisions at a time,
- * without a gap.
+ * A watch receives each change of its keys once, in order of revision, whole revisions at a time, without a
+ * gap.
  */
 export class Watches {
   readonly #world: CoreWorld;

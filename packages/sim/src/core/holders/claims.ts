@@ -14,13 +14,13 @@ export interface Claim {
   readonly slot: number;
   /** The limit of a counted lease, as its caller gave it. */
   readonly limit: number;
-  /** By the process's present clocks, from its last look. */
+  /** As of its last look, by the process's present clocks. */
   remainingMs(): number;
 }
 
 /**
- * Concurrent holders, and their tokens. A hold begins or grows only when its program looks, so comparing then
- * suffices.
+ * Concurrent holders and their tokens. A hold begins or is extended only when its program looks at it, so
+ * comparing then suffices.
  */
 export class Claims {
   readonly #world: CoreWorld;
@@ -73,8 +73,8 @@ export class Claims {
   }
 
   /**
-   * A token is greater than all before; readers are concurrent, and their tokens are greater than all
-   * writers' before.
+   * A token is greater than all earlier ones. Readers are concurrent, so their tokens need to be greater only
+   * than those of earlier writers.
    */
   #checkToken(claim: Claim): void {
     const { hold, resource, slot, token } = claim;

@@ -7,7 +7,10 @@ const pauseMsMax = 8_000;
 const cutMsMax = 8_000;
 const stepMsMax = 20_000;
 
-/** Half of frequent steps are smaller, in leases: only within a tenth of one do both clocks still count. */
+/**
+ * Where steps are frequent, half of them are smaller than a tenth of a lease: only below that do both clocks
+ * still count.
+ */
 const smallStepLeases = 0.12;
 
 /** The share of clean exits. */
@@ -39,7 +42,7 @@ export class Holders {
       { everyMs: plan.cutEveryMs, untilMs, happens: () => this.#cut() },
       { everyMs: plan.stepEveryMs, untilMs, happens: () => this.#step() },
     ]);
-    // One dies when all else is well, so that the guarantees for that case can be checked.
+    // One process dies when there are no other faults, so that the guarantees for that case can be checked.
     world.at(this.#stage.settledFromMs, () => this.#crash(this.#any()));
   }
 

@@ -6,7 +6,7 @@ import type { CoreForm } from "../world/plan.js";
 import type { Claim, Hold } from "./claims.js";
 import { nameOf, several, type HoldersStage } from "./stage.js";
 
-/** The limit of a counted lease changes from call to call. */
+/** The limit of a counted lease, which changes from call to call. */
 const limitMax = 3;
 
 const readerRate = 0.7;
@@ -15,18 +15,21 @@ const abortRate = 0.15;
 /** The share of leases that are not renewed. */
 const lapseRate = 0.15;
 
-/** Limits of waiting and holding, in leases. */
+/** Limits on waiting and holding, in leases. */
 const patienceLeases = 6;
 const holdLeases = 1.5;
 
-/** In good times no program holds for longer, in leases, except readers, one of which always holds. */
+/**
+ * Without faults no program holds for longer than this, in leases. Readers are an exception: one of them
+ * always holds.
+ */
 const calmHoldLeases = 0.4;
 const calmReadLeases = 1.2;
 
 /** The number of waits in the queue at the end: one caller always waits for longer than its TTL. */
 const calmLineTurns = 3;
 
-/** In good times a caller enters the queue within this time. */
+/** Without faults a caller enters the queue within this time. */
 const arrivalMsMax = 6_000;
 
 interface Wanted {
@@ -62,7 +65,7 @@ export class Program {
     await this.#lastTurns();
   }
 
-  /** After the faults every program must be served, even a writer while readers hold all the time. */
+  /** After the last fault every program must be served, even a writer while readers hold all the time. */
   async #lastTurns(): Promise<void> {
     const { plan, served, turns } = this.#stage;
     const wait = { wait: Infinity };
@@ -74,7 +77,7 @@ export class Program {
       const who = `${this.#party.index}/${this.#index} ${turn}`;
       if (turn === "writer" && reads) continue;
       const form = turn === "writer" ? "shared" : turn;
-      // The readers must not outlast the wait, however short its own lease is.
+      // The readers must not hold for longer than the wait, however short its own lease is.
       const mode: AcquireOptions = turn === "writer" ? { mode: "exclusive", autoRenew: false } : {};
       for (let left = turn === "fair" ? calmLineTurns : 1; left > 0 && !served.has(who);)
         if (await this.#turn(form, { ...wait, ...mode }, holdMs)) left -= 1;
@@ -153,8 +156,8 @@ export class Program {
   }
 
   /**
-   * By its last look: a checker's own look would end a lease of a stopped process. The program goes on by its
-   * steady clock, which shows no step of the system's.
+   * The claim is as of the last look: a look by the checker would end the lease of a stopped process. The
+   * program uses its steady clock, which the system clock's steps do not affect.
    */
   #claimOf(
     { resource, slot, token }: Lease,
@@ -201,7 +204,7 @@ export class Program {
 
   #comes(call: object): void {
     const { inLine, settledFromMs, world } = this.#stage;
-    // A dead process may still come here, and its call never ends.
+    // A dead process may still reach this line; its call then never ends.
     if (this.#party.isAlive && world.nowMs > settledFromMs) inLine.set(call, world.nowMs);
   }
 

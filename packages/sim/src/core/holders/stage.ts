@@ -5,7 +5,7 @@ import type { CoreForm } from "../world/plan.js";
 import { type CoreWorld, drawRate } from "../world/world.js";
 import type { Claims } from "./claims.js";
 
-/** The name for each form. */
+/** The name used for each form of lease. */
 export const nameOf: Readonly<Record<Exclude<CoreForm, "several">, string>> = {
   exclusive: "e",
   shared: "s/~rw",
@@ -18,7 +18,7 @@ export const several = ["a1", "a2", "a3"];
 
 const leaseIdBase = 1n << 60n;
 
-/** After the last fault a leader is found and knows all leases within this time. */
+/** After the last fault a leader is found, and knows all leases, within this time. */
 const settledMs = 15_000;
 
 /** The plan of processes with leases in one run. */
@@ -66,9 +66,9 @@ export class HoldersStage {
   readonly claims: Claims;
   readonly lines: Lines;
   readonly aftermath: Aftermath;
-  /** Programs served since all is well, as text. */
+  /** Programs served since the last fault, as text. */
   readonly served = new Set<string>();
-  /** Callers in the queue since all is well, and their arrival times. */
+  /** Callers in the queue since the last fault, and their arrival times. */
   readonly inLine = new Map<object, number>();
   #leaseIds = 0n;
 
@@ -88,7 +88,7 @@ export class HoldersStage {
     return this.world.nowMs > this.world.plan.stableFromMs;
   }
 
-  /** Unique here, and drawn by no server. */
+  /** Unique here, and not drawn by a server. */
   drawLeaseId(): bigint {
     this.#leaseIds += 1n;
     return leaseIdBase + this.#leaseIds;
@@ -99,12 +99,12 @@ export class HoldersStage {
     return this.world.plan.stableFromMs + settledMs;
   }
 
-  /** The leases that each program must have had at the end. */
+  /** The number of leases that each program must have had at the end. */
   get turns(): readonly (CoreForm | "writer")[] {
     return this.plan.forms.map((form) => (form === "shared" ? "writer" : form));
   }
 
-  /** A writer still waits, or will. */
+  /** A writer is waiting, or will be. */
   get writersAreLeft(): boolean {
     const { forms, processes, programs } = this.plan;
     const writers = forms.includes("shared") ? processes * (programs - 1) : 0;

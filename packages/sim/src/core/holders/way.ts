@@ -13,7 +13,7 @@ import type { SimParty } from "../../kit/party.js";
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld, Outcome, WatchConnection } from "../world/world.js";
 
-/** Maps a method to the request, as the production server does. */
+/** Maps a method to a request, as the production server does. */
 const kinds: Readonly<Record<string, ClientRequest["kind"]>> = {
   Range: "range",
   Txn: "txn",
@@ -22,20 +22,24 @@ const kinds: Readonly<Record<string, ClientRequest["kind"]>> = {
   LeaseTimeToLive: "leaseTimeToLive",
 };
 
-/** A stream that requires a leader outlives the leader of its server by this many election timeouts. */
+/**
+ * A stream that requires a leader survives the loss of its server's leader for this many election timeouts.
+ */
 const leaderlessFactor = 3;
 
 /** A fault of the connection. */
 export interface Trouble {
-  /** Nothing arrives until this true time. */
+  /** Nothing arrives before this true time. */
   readonly untilMs: number;
-  /** The connection breaks, and the client notices. Otherwise the data arrives when the fault is over. */
+  /**
+   * Whether the connection breaks and the client notices. Otherwise the data arrives when the fault is over.
+   */
   readonly breaks: boolean;
 }
 
 /**
- * One process's connection to one of a core's addresses. To the client this is gRPC: requests arrive in order
- * and once, late after a fault, or the connection breaks and drops everything in flight.
+ * One process's connection to one of a core's addresses. To the client this is gRPC: either requests arrive
+ * in order and once, late after a fault, or the connection breaks and drops everything in flight.
  */
 export class Way implements Connection {
   readonly #world: CoreWorld;
@@ -45,7 +49,7 @@ export class Way implements Connection {
   #cutUntilMs = 0;
   #isBroken = false;
 
-  /** @param address leads to a member of the core, as behind a load balancer */
+  /** @param address leads to a member of the core, as through a load balancer */
   constructor(world: CoreWorld, party: SimParty, address: number) {
     this.#world = world;
     this.#party = party;
@@ -186,7 +190,7 @@ export class Way implements Connection {
     return stream;
   }
 
-  /** Arrives now, or when the fault is over, in order. */
+  /** Arrives now or when the fault is over, in order. */
   #arrive(body: () => void): void {
     if (this.#world.nowMs < this.#cutUntilMs) this.#world.at(this.#cutUntilMs, () => this.#arrive(body));
     else body();

@@ -8,7 +8,7 @@ import type { Ranges } from "../checkers/ranges.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 import { bytes, range, removeAll, txn } from "../world/requests.js";
 
-/** etcd's bound on a transaction. */
+/** etcd's limit on the operations in a transaction. */
 const putsPerRequest = 128;
 
 const putsBeside = 24;
@@ -17,11 +17,11 @@ const putsBeside = 24;
 export const bulkPrefix = "b/";
 const rangeEnd = bytes("b0");
 
-/** Writes, reads and deletes many keys at a time. Other requests interleave with the turns of the server. */
+/** Writes, reads and deletes many keys at a time. The server interleaves other requests between its turns. */
 export class BulkClient {
   readonly #world: CoreWorld;
   readonly #ranges: Ranges;
-  /** The next key to write; past the last, all exist. */
+  /** The next key to write. If it is past the last, all keys exist. */
   #next = 0;
   #count = 0;
 

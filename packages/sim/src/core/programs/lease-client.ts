@@ -5,7 +5,7 @@ import type { Refreshes } from "../checkers/refreshes.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 import { grant, keepAlive, put, register, revoke } from "../world/requests.js";
 
-/** The time until a client stops refreshing: it has died, or is cut off. */
+/** When a client stops refreshing, because it has died or is cut off. */
 const lifeMeanMs = 12_000;
 const lateRate = 0.2;
 const ttlSecondsMin = 2;
@@ -17,7 +17,7 @@ interface Held {
   readonly key: string;
   /** Its key was written with this lease, at this revision. */
   keyRevision: bigint | undefined;
-  /** The number of cores at that time. */
+  /** The number of cores when the key was written. */
   cores: number;
   readonly diesMs: number;
 }
@@ -67,7 +67,7 @@ export class LeaseClient {
     });
   }
 
-  /** It relies on its lease as `packages/leasehold/src/etcd` does. */
+  /** It relies on its lease in the same way as `packages/leasehold/src/etcd`. */
   #promised(id: bigint, sentMs: number, ttlMs: number): void {
     this.#life.promised(id, sentMs, ttlMs);
     this.#life.relied(id, sentMs + relied(ttlMs, this.#world.plan.clockRateError) / this.#rate);
@@ -82,7 +82,7 @@ export class LeaseClient {
     });
   }
 
-  /** Refreshes mostly in time; now and then nearly, or just, too late. */
+  /** Refreshes mostly in time; now and then just before it is too late, or just after. */
   #goOn(held: Held): void {
     const { random } = this.#world;
     const isLate = random.chance(lateRate);

@@ -10,15 +10,15 @@ import type { CoreMember } from "@leasehold/core/inner/state/members.js";
 import { SimRandom } from "../../kit/random.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** The operators' own random stream, so the other draws of a run stay the same. */
+/** The operators' own random stream, so that the other draws of a run stay the same. */
 const operatorStream = 2 ** 51;
 
 const membersMost = 5;
 const membersLeast = 2;
 
 /**
- * Adds servers, promotes learners and removes servers, during other faults. A removed server runs on, like a
- * process that has not noticed: it must not disturb the others.
+ * Adds servers, promotes learners and removes servers while other faults occur. A removed server keeps
+ * running, like a process that has not noticed: it must not disturb the others.
  */
 export class Operator {
   readonly #world: CoreWorld;
@@ -34,7 +34,7 @@ export class Operator {
     const { membershipEveryMs = Infinity, stableFromMs } = this.#world.plan;
     const inMs = this.#random.exponential(membershipEveryMs);
     if (this.#world.nowMs + inMs > stableFromMs) {
-      // The last added member gets its server, and catches up.
+      // The member added last gets its server, and catches up.
       this.#world.at(stableFromMs, () => this.#startAdded());
       return;
     }
@@ -75,7 +75,7 @@ export class Operator {
     return { kind: "memberAdd", request: create(MemberAddRequestSchema, { peerURLs, isLearner }) };
   }
 
-  /** Starts added members, even if their addition got no answer. */
+  /** Starts added members, even those whose addition got no answer. */
   #startAdded(): void {
     const { reference, servers } = this.#world;
     for (const { id } of reference.state.members.all)

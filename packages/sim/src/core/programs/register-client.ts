@@ -14,7 +14,7 @@ import { bytes, put, range, remove, text, txn } from "../world/requests.js";
 /** At the end, time for the slowest disk to finish. */
 const quietMs = 20_000;
 
-/** Reads and writes a few keys through any server, and has its history judged. */
+/** Reads and writes a few keys through any server. A checker judges its history. */
 export class RegisterClient {
   readonly #world: CoreWorld;
   readonly #judge: Linearizability;
@@ -59,7 +59,7 @@ export class RegisterClient {
   #record(input: KeyInput, calledAt: number, outcome: Outcome): void {
     const { counters, nowMs } = this.#world;
     if (outcome instanceof CoreError) {
-      // An error that says that nothing was proposed must be true: clients repeat the request.
+      // If an error says that nothing was proposed, that must be true: clients repeat the request.
       if (outcome.failure !== "timeout") return;
     } else if (outcome !== "lost") {
       this.#judge.record({ input, output: outputOf(outcome), calledAt, returnedAt: nowMs });

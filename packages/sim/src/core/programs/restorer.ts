@@ -5,22 +5,22 @@ import { forcedCore, type NewCore, restoredCore, type TakenBackup } from "../wor
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** Its own random stream, so the other draws of a run stay the same. */
+/** Its own random stream, so that the other draws of a run stay the same. */
 const restorerStream = 2 ** 48;
 
-/** A new core has faults, too, before all is well again. */
+/** How long a new core has faults before the run becomes calm. */
 const lastMs = 8_000;
 const backupEveryMsDefault = 3_000;
 
-/** Pieces that a client takes at a time. */
+/** The pieces that a client reads at a time. */
 const piecesAtOnce = 16;
 
-/** The longest time until a server comes back. */
+/** How long a former server may take to come back. */
 const backMsMax = 4_000;
 
 /**
- * Takes backups of running servers. Then all servers are lost, and a new core begins with the last backup, or
- * with one server's disk. The former servers return and call the new ones.
+ * Takes backups of running servers. Then all servers are lost, and a new core begins with the last backup or
+ * with one server's disk. The former servers return and contact the new ones.
  */
 export class Restorer {
   readonly #world: CoreWorld;
@@ -105,7 +105,7 @@ export class Restorer {
 
   // The successor
 
-  /** Uses the backup, if there is one, most of the time. */
+  /** Mostly uses the backup, if there is one. */
   #lose(): void {
     if (this.#isLate) return;
     if (this.#backup === undefined || this.#random.chance(0.3)) this.#force();

@@ -9,7 +9,7 @@ import { auth, bytes, put, range, txn } from "../world/requests.js";
 import type { SimServer } from "../world/server.js";
 import type { CoreWorld, Outcome } from "../world/world.js";
 
-/** The stream of its choices: other draws of a run stay as they are. */
+/** The random stream of its choices, so that the other draws of a run stay the same. */
 const rightsStream = 2 ** 52;
 
 /** Time at the end for the slowest disk to finish. */
@@ -21,15 +21,15 @@ const nobody: Credentials = { kind: "user", user: "" };
 const secret = bytes("secret");
 const keys = { key: bytes("r/"), rangeEnd: bytes("r0") };
 
-/** The share of ended rights after which a server restarts. */
+/** How often the end of a right is followed by the restart of a server. */
 const restartChance = 0.3;
 
-/** The pause between requests for a change until one is answered. */
+/** The pause between two attempts at a change, until one is answered. */
 const pauseMs = 200;
 
 /**
- * Grants a user rights, revokes them and deletes the user, in turn, at any server; in between the user reads
- * and writes, with a token or a certificate. Answered changes must hold at every server from then on.
+ * Grants a user rights, revokes them and deletes the user, in turn, at any server. In between the user reads
+ * and writes, with a token or a certificate. Once a change is answered, every server must enforce it.
  */
 export class RightsClient {
   readonly #world: CoreWorld;
@@ -37,7 +37,7 @@ export class RightsClient {
   readonly #random: SimRandom;
   #count = 0;
   #token: Credentials | undefined;
-  /** Work of an earlier session is void: another core has taken over, and may know less. */
+  /** The work of an earlier session is void: another core has taken over, and may know less. */
   #session = 0;
   /** The right has certainly ended, and has not been requested again. */
   #isWithdrawn = false;
@@ -48,7 +48,7 @@ export class RightsClient {
     this.#random = new SimRandom(world.plan.seed + rightsStream);
     world.whenReplaced(() => {
       this.#session += 1;
-      // No core accepts another's tokens.
+      // A core does not accept tokens of another core.
       this.#setUp(() => this.#oldToken());
     });
   }
@@ -98,8 +98,8 @@ export class RightsClient {
   }
 
   /**
-   * Restarts a server and asks it for its own answers, before and after it can know a leader. The
-   * right has certainly ended by then.
+   * Restarts a server and asks it for its own answers, both before and after it can know a leader. By then
+   * the right has certainly ended.
    */
   #askAtStart(who: Credentials): void {
     const world = this.#world;
@@ -239,7 +239,7 @@ export class RightsClient {
   }
 }
 
-/** An earlier attempt without an answer has done it. */
+/** An earlier attempt, which got no answer, has done it. */
 const isAlreadySo: ReadonlySet<string> = new Set([
   "userExists",
   "roleExists",

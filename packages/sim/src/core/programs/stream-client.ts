@@ -16,16 +16,16 @@ import { widePrefix } from "./wide-writer.js";
 const noWatch = -1n;
 
 const watchesMost = 6;
-/** Ids that clients choose, and 0: the server does. */
+/** Ids for clients to choose. With 0 the server chooses. */
 const wantedIds = [0n, 0n, 0n, 1n, 2n, 3n, 7n];
 /** The mean pause between two steps, and until the client moves to another server. */
 const stepMeanMs = 250;
 const stayMeanMs = 8_000;
-/** The last time of a step before the end of a run. */
+/** The time of the last step, before the end of a run. */
 const lastStepMs = 15_000;
 const redialMs = 200;
 
-/** Keys of the wide writer, one of them, those of the registers, and all. */
+/** The keys to watch: those of the wide writer, one of them, those of the registers, or all. */
 const ranges = [
   [widePrefix, "w0"],
   [widePrefix, "w0"],
@@ -41,7 +41,7 @@ interface Asked {
   readonly id: bigint;
 }
 
-/** Several watches on one stream, with all of their options; they come, end, and move to other servers. */
+/** Several watches on one stream, using all options. They are created, end, and move to other servers. */
 export class StreamClient {
   readonly #world: CoreWorld;
   readonly #judge: StreamWatches;
@@ -52,14 +52,14 @@ export class StreamClient {
   /** Creations without an answer, in order. */
   #asked: Asked[] = [];
   readonly #cancelled = new Set<bigint>();
-  /** The last id that the server has chosen on this stream. */
+  /** The last id that the server chose on this stream. */
   #lastChosen = -1n;
 
   constructor(world: CoreWorld, judge: StreamWatches, random: SimRandom) {
     this.#world = world;
     this.#judge = judge;
     this.#random = random;
-    // Later changes are lost with the core that sent them.
+    // Later changes were lost with the core that sent them.
     world.whenReplaced((_, keptRevision) => {
       for (const watch of this.#all) watch.next = Math.min(watch.next, keptRevision + 1);
     });

@@ -9,13 +9,13 @@ import { bytes } from "../world/requests.js";
 const allWatches = -1n;
 /** The mean time until a client moves to another server. */
 const stayMeanMs = 8_000;
-/** Before the end of a run each client stays: it needs seconds from the oldest change on. */
+/** Near the end of a run a client stays at its server: reading from the oldest change on takes seconds. */
 const lastStayMs = 15_000;
 
 /** The mean pause between two progress requests. */
 const progressMeanMs = 25;
 
-/** Watches a prefix, through one server after another, and misses nothing. */
+/** Watches a prefix through one server after another. It must miss nothing. */
 export class WatchClient {
   readonly #world: CoreWorld;
   readonly #judge: Watches;
@@ -26,14 +26,14 @@ export class WatchClient {
   #connection: WatchConnection | undefined;
   #session = 0;
 
-  /** @param goesBack it restarts at the oldest kept change each time */
+  /** @param goesBack whether it restarts at the oldest kept change each time */
   constructor(world: CoreWorld, judge: Watches, prefix: string, goesBack: boolean) {
     this.#goesBack = goesBack;
     this.#world = world;
     this.#judge = judge;
     this.prefix = prefix;
     this.#next = 2;
-    // Later changes are lost with the core that sent them.
+    // Later changes were lost with the core that sent them.
     world.whenReplaced((_, keptRevision) => (this.#next = Math.min(this.#next, keptRevision + 1)));
   }
 

@@ -14,12 +14,13 @@ interface Servers {
   readonly report: CoreReport;
   readonly random: SimRandom;
   readonly plan: { readonly lossRate: number };
-  /** The side of each server in a split network. */
+  /** The side of each server in a partitioned network. */
   readonly side: ReadonlyMap<MemberId, number>;
 }
 
 /**
- * The server that answers when `sender` dials `to`: servers of a new core have the addresses of the former.
+ * The server that answers when `sender` dials `to`: servers of a new core have the addresses of the former
+ * ones.
  */
 export function called({ former, servers }: Servers, sender: SimServer, to: MemberId): SimServer | undefined {
   if (!sender.reaches(to)) return undefined;
@@ -46,7 +47,7 @@ function answers({ plan, random, servers, side }: Servers, asker: SimServer): (r
 
 /**
  * Whether the receiver accepts the sender's messages. In most runs calls within one core are accepted even
- * from removed servers: this network is worse than a real one.
+ * from removed servers: this makes the network worse than a real one.
  */
 export function listens(world: Servers, receiver: SimServer, sender: SimServer, to: MemberId): boolean {
   const isStranger = world.former.includes(sender) && !world.former.includes(receiver);

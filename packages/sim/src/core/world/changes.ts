@@ -2,8 +2,8 @@ import type { CoreReport } from "./invariants.js";
 import type { SimServer } from "./server.js";
 
 /**
- * Only a voter leads, by the newest membership in its own log. A leader that a change removes may lead until
- * the change is committed (thesis 4.2.2).
+ * Only a voter can lead, according to the newest membership in its own log. A leader removed by a change may
+ * lead until the change is committed (thesis 4.2.2).
  */
 export function checkLeader(report: CoreReport, server: SimServer): void {
   const { commit, membership } = server.replica!.status();
@@ -18,7 +18,7 @@ export function checkLeader(report: CoreReport, server: SimServer): void {
   if (!isLeaving) report("membership", `${server.id} leads, and has no vote`);
 }
 
-/** One change at a time: the one before is committed first (thesis 4.1). */
+/** Changes are made one at a time: the previous one is committed first (thesis 4.1). */
 export function checkChanges(report: CoreReport, server: SimServer): void {
   const { commit } = server.replica!.status();
   let changes = 0;

@@ -5,7 +5,7 @@ import type { SimRandom } from "../../kit/random.js";
 import type { CorePlan } from "./plan.js";
 import type { SimServer } from "./server.js";
 
-/** The world, as connections see it. */
+/** The parts of the world that connections use. */
 export interface ConnectedWorld {
   readonly plan: CorePlan;
   readonly random: SimRandom;
@@ -26,7 +26,7 @@ const redialMs = 200;
 /** An idle connection is closed after this time. */
 const silenceMs = 5_000;
 
-/** The unit of sending: later data waits for this much. */
+/** The unit of sending: later data waits until this much has been sent. */
 const pieceBytes = 256;
 
 const headBytes = 50;
@@ -36,7 +36,7 @@ interface Parcel {
   restBytes: number;
 }
 
-/** A connection between two processes: data arrives in order, or is lost with it. */
+/** A connection between two processes: data arrives in order, or is lost with the connection. */
 interface Connection {
   readonly receiver: SimServer;
   readonly receiverLife: number;
@@ -62,7 +62,7 @@ interface Way {
 }
 
 /**
- * A network of TCP connections: data takes time, sockets have limited buffers, a message that does not fit is
+ * A network of TCP connections. Data takes time, sockets have limited buffers, a message that does not fit is
  * returned, and a broken connection loses its data from some byte on.
  */
 export class Connections {
@@ -146,7 +146,7 @@ export class Connections {
     way.sender.step({ kind: "connected", member: way.to, takesRepeats: true });
   }
 
-  /** Sent data may still arrive, until the connection is replaced. */
+  /** Sent data may still arrive until the connection is replaced. */
   #cut(way: Way): void {
     const { nowMs, plan, random } = this.#world;
     way.connection!.untilMs = nowMs + Math.min(random.exponential(plan.latencyMs), redialMs);

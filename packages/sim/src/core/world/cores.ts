@@ -68,7 +68,7 @@ function hashOf(bytes: Uint8Array, before = offset): bigint {
 
 const addressesOf = (servers: number) => Array.from({ length: servers }, (_, index) => `s${index + 1}`);
 
-/** The address of a member; the first members have fixed ones. */
+/** The address of a member. The addresses of the first members are fixed. */
 export function addressOf(member: CoreMember | undefined, id: MemberId): string {
   return /[^/]+(?=:)/.exec(member?.peerUrls[0] ?? "")?.[0] ?? `s${id}`;
 }
@@ -124,7 +124,7 @@ export function restoredCore(
   return { keptRevision, servers, reference: new Reference(report, { index: 1, term: 1, begin, changes }) };
 }
 
-/** The server continues alone with its disk, as with `--force-new-cluster`. */
+/** The server continues alone with its disk, as after `--force-new-cluster`. */
 export function forcedCore(
   { disk: { recovered, snapshot }, id, plan }: SimServer,
   cluster: bigint,
@@ -164,8 +164,8 @@ function snapshotOf(
 }
 
 /**
- * The state that a successor must have: all but the membership and the remaining times of leases. It is
- * computed here and not by the product.
+ * The state that a successor must have: everything but the membership and the remaining times of leases. It
+ * is computed here rather than by the product.
  */
 function asNew(state: CoreState): CoreState {
   state.cluster = 0n;

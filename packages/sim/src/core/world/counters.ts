@@ -9,7 +9,7 @@ export const coreCounters = () => ({
   partitions: 0,
   transfers: 0,
   /**
-   * Of connections with limited bandwidth: breaks, proposals that were sent again, and proposals that had to
+   * For connections with limited bandwidth: breaks, proposals that were resent, and proposals that had to
    * wait.
    */
   cuts: 0,
@@ -22,27 +22,27 @@ export const coreCounters = () => ({
   /** Backups of running servers, and cores that began with one. */
   backups: 0,
   restores: 0,
-  /** Cores that began with what one server had. */
+  /** Cores that began with the disk of one server. */
   forcedCores: 0,
   /** Rejected messages of servers of a former core. */
   strangersRefused: 0,
-  /** After the last fault, when a leader has had time to be elected. */
+  /** Elections after the last fault, once a leader has had time to be elected. */
   lateElections: 0,
   elections: 0,
   snapshots: 0,
   compactions: 0,
-  /** Comparisons of servers' state, and copies found equal. */
+  /** Comparisons of servers' state, and copies found to be equal. */
   comparisons: 0,
   sameCopies: 0,
   grants: 0,
   refreshes: 0,
-  /** Turns of a leader that relied on its clock. */
+  /** Turns in which a leader relied on its clock. */
   ledByClock: 0,
   leasesEnded: 0,
   watchEvents: 0,
   watchResumes: 0,
   watchProgress: 0,
-  /** Of several watches on one stream: events, fragments, progress notifications, and cancellations. */
+  /** For several watches on one stream: events, fragments, progress notifications and cancellations. */
   streamEvents: 0,
   watchFragments: 0,
   watchNotices: 0,
@@ -57,7 +57,7 @@ export const coreCounters = () => ({
   ranges: 0,
   /** Turns after which there was more to do. */
   turnsLeft: 0,
-  /** Of processes with leases: their holds, and their faults. */
+  /** For processes with leases: their holds and their faults. */
   exclusiveTenures: 0,
   readerTenures: 0,
   writerTenures: 0,
@@ -71,7 +71,7 @@ export const coreCounters = () => ({
   holderCuts: 0,
   clockSteps: 0,
   departures: 0,
-  /** Histories that were too hard to decide. */
+  /** Histories that were too hard to check. */
   undecided: 0,
 });
 

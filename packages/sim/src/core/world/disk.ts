@@ -28,10 +28,10 @@ interface Write {
   readonly done: Done;
 }
 
-/** The world, as a disk sees it. */
+/** The parts of the world that a disk uses. */
 export interface DiskTiming {
   after(delayMs: number, body: () => void): void;
-  /** The duration of one write, drawn for each. */
+  /** The duration of one write; drawn for each write. */
   writeMs(): number;
 }
 
@@ -54,7 +54,7 @@ export class SimDisk implements HostDisk {
     return this.#recovered;
   }
 
-  /** The index up to which a snapshot that is not on disk yet has replaced the log; 0 for none. */
+  /** The index up to which the log has been replaced by a snapshot that is not on disk yet; 0 for none. */
   get installingIndex(): number {
     return greatest(
       this.#writes.map(({ persist }) => persist.snapshot?.index ?? 0),
@@ -71,9 +71,7 @@ export class SimDisk implements HostDisk {
     });
   }
 
-  /**
-   * The pieces are made when the write ends, as in production, when the state has already changed further.
-   */
+  /** As in production, the pieces are made when the write ends; by then the state has changed further. */
   saveSnapshot({ meta, pieces }: SnapshotToWrite, _signal: AbortSignal, done: Done): void {
     this.#after(snapshotFactor * this.#timing.writeMs(), () => {
       this.#take({ meta, pieces: [...pieces] });
@@ -81,11 +79,11 @@ export class SimDisk implements HostDisk {
     });
   }
 
-  /** Power failure: the pending write is lost, or a part of it. */
+  /** Simulates a power failure: the pending write is lost, completely or in part. */
   crash(random: SimRandom): void {
     this.#crashes += 1;
     const [write] = this.#writes.splice(0);
-    // A prefix of whole records survives; a torn one is cut off.
+    // A prefix of whole records survives. A torn record is cut off.
     if (write !== undefined && random.chance(0.5))
       this.#write(write, random.below(write.persist.entries.length + 3));
   }

@@ -29,7 +29,7 @@ export const coreInvariants = [
 ] as const;
 export type CoreInvariant = (typeof coreInvariants)[number];
 
-/** Violations of these are a lack of progress; of the others, a lack of safety. */
+/** The violations that count as a lack of progress; all others are a lack of safety. */
 export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant>([
   "expiry",
   "progress",

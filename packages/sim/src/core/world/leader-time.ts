@@ -3,10 +3,10 @@ import type { CoreCounters } from "./counters.js";
 import type { CoreReport } from "./invariants.js";
 import type { SimServer } from "./server.js";
 
-/** Longer than any wait for a transfer of leadership. */
+/** Longer than anyone waits for a transfer of leadership. */
 const lateWordMs = 1_500;
 
-/** Delays a transfer now and then until nobody expects it any more. No draw. */
+/** Now and then delays a transfer until nobody expects it any more. Draws no random number. */
 export function lateMsOf(message: PeerMessage): number {
   return message.kind === "timeout-now" && message.term % 2 === 0 ? lateWordMs : 0;
 }
@@ -27,12 +27,12 @@ export class LeaderTime {
     this.#ledTerm = Math.max(this.#ledTerm, server.replica!.status().term);
   }
 
-  /** Another core, whose terms begin anew. */
+  /** The world has another core, whose terms begin again. */
   beginAnew(): void {
     this.#ledTerm = 0;
   }
 
-  /** A turn that ends after a pause has begun before it, as if its answers were delayed. */
+  /** If a turn ends after a pause, it began before the pause; its answers were only delayed. */
   check({ id, knowsTime, replica }: SimServer): void {
     if (!knowsTime || !replica!.leadsByClock) return;
     this.#counters.ledByClock += 1;

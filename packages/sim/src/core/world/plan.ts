@@ -3,11 +3,13 @@ import type { ReplicaLimits } from "@leasehold/core/inner/replica/options.js";
 import { clockRateErrorDefault } from "leasehold/inner/common/clock-rates.js";
 import type { SimRandom } from "../../kit/random.js";
 
-/** Forms in which programs take leases of the core, by the lease layer and provider of production. */
+/** The forms in which programs take leases of the core, through production's lease layer and provider. */
 export const coreForms = ["exclusive", "shared", "counted", "fair", "several"] as const;
 export type CoreForm = (typeof coreForms)[number];
 
-/** The plan of a run. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
+/**
+ * The plan of a run. Times are true times in ms unless stated otherwise. A mean of `Infinity` means never.
+ */
 export interface CorePlan {
   readonly seed: number;
   readonly servers: number;
@@ -19,15 +21,18 @@ export interface CorePlan {
   /** Mean one-way latency. */
   readonly latencyMs: number;
   readonly lossRate: number;
-  /** The bandwidth of servers' TCP connections; without it each message travels by itself, late or never. */
+  /**
+   * The bandwidth of servers' TCP connections. Without it each message travels independently, and may be late
+   * or lost.
+   */
   readonly bytesPerMs?: number | undefined;
   /** The size of a socket's buffer. */
   readonly socketBytes?: number | undefined;
   /** The mean time between two breaks of a connection, which is redialled at once. */
   readonly cutEveryMs?: number | undefined;
-  /** After a pause a process's timers run before its messages. */
+  /** Whether a process's timers run before its messages after a pause. */
   readonly timersFirst?: boolean | undefined;
-  /** No fault lasts long: every request gets an answer. */
+  /** No fault lasts long, so every request gets an answer. */
   readonly allAnswered?: boolean | undefined;
   /** The share of duplicated messages of the log. */
   readonly duplicateRate: number;
@@ -41,11 +46,11 @@ export interface CorePlan {
   readonly clockRateError: number;
   /** The rate error that servers assume; default: the true bound. */
   readonly clockRateTaken?: number | undefined;
-  /** The part of an election timeout for which servers hold to a leader; default: as in production. */
+  /** The part of an election timeout during which servers stay with a leader. Default: as in production. */
   readonly holdShare?: number | undefined;
-  /** Servers have different election timeouts, and another one after each restart. */
+  /** Whether servers have different election timeouts, which also change with each restart. */
   readonly unequal?: boolean | undefined;
-  /** Pauses suspend the machine, and its steady clock. */
+  /** Whether pauses suspend the machine, including its steady clock. */
   readonly suspends?: boolean | undefined;
   readonly crashEveryMs: number;
   readonly downMsMax: number;
@@ -57,13 +62,22 @@ export interface CorePlan {
   readonly keys: number;
   readonly leaseClients: number;
   readonly watchClients: number;
-  /** Number of clients that have several watches with options on one stream, beside a writer of large revisions. */
+  /**
+   * The number of clients with several watches on one stream, with options. A writer of large revisions runs
+   * next to them.
+   */
   readonly streamClients?: number | undefined;
-  /** Number of keys of the client that reads, writes and deletes many at once; 0: no such client. */
+  /**
+   * The number of keys of the client that reads, writes and deletes many at a time. 0: there is no such
+   * client.
+   */
   readonly bulkKeys: number;
-  /** The mean delay of a server's turn after an event; 0: at once. Later events join the same turn. */
+  /**
+   * The mean delay between an event and the server's turn. Events that arrive meanwhile join the same turn.
+   * 0: no delay.
+   */
   readonly turnMs: number;
-  /** Effects that a server carries out in one turn; the rest follows in another. */
+  /** The most effects that a server carries out in one turn. The rest waits for another turn. */
   readonly turnsAtOnce: number;
   /** Timeout of a client's request. */
   readonly timeoutMs: number;
@@ -81,7 +95,7 @@ export interface CorePlan {
   readonly membershipEveryMs?: number | undefined;
   /** Servers identify themselves as in production: each accepts messages only from servers it knows. */
   readonly introduced?: boolean | undefined;
-  /** Servers run the former version or this one in each life, until all run this one. */
+  /** Whether servers run either the former version or this one in each life, until all run this one. */
   readonly upgrades?: boolean | undefined;
   /**
    * The largest number of losses of the whole core, which is restored from a backup or from one server's
@@ -90,13 +104,16 @@ export interface CorePlan {
   readonly restores?: number | undefined;
   /** The mean time between backups. */
   readonly backupEveryMs?: number | undefined;
-  /** Number of leases that are granted at once and end together; watches request progress. */
+  /** The number of leases that are granted at once and end together. Watches request progress. */
   readonly massLeases?: number | undefined;
-  /** Users and rights change continuously, and every client has a user. */
+  /** Whether users and rights change continuously, and every client has a user. */
   readonly rights?: boolean | undefined;
-  /** Forms of the leases that programs of additional processes take. */
+  /** The forms of leases taken by programs in additional processes. */
   readonly forms?: readonly CoreForm[] | undefined;
-  /** The mean time between steps of a system clock of these programs, half of them small. Default: drawn, and large. */
+  /**
+   * The mean time between steps of these programs' system clocks; half of the steps are small. Default:
+   * drawn, and large.
+   */
   readonly holderStepEveryMs?: number | undefined;
   /** The time of the last fault. */
   readonly stableFromMs: number;
@@ -117,21 +134,21 @@ const smallLimits: Partial<ReplicaLimits> = {
 /** One run in this many has a history that takes a server many turns to process. */
 const bulkyEvery = 8;
 
-/** In one run of this many several inputs may share a turn. */
+/** In one run in this many, several inputs may share a turn. */
 const batchedEvery = 4;
 
-/** In one run of this many servers are compared. No draw, either. */
+/** In one run in this many, servers are compared. Not drawn either. */
 const comparingEvery = 16;
 const corruptCheckMs = 3_000;
 
-/** In one run of this many users and rights change. No draw, either. */
+/** In one run in this many, users and rights change. Not drawn either. */
 const rightsEvery = 10;
 
-/** In one run of this many the membership changes. No draw, either. */
+/** In one run in this many, the membership changes. Not drawn either. */
 const changingEvery = 6;
 const membershipMs = 2_000;
 
-/** In every second of these, servers accept messages only from those they know. */
+/** In every second of these runs, servers accept messages only from servers that they know. */
 const introducedEvery = 2 * changingEvery;
 
 /**
@@ -141,16 +158,16 @@ const introducedEvery = 2 * changingEvery;
 const suspendedEvery = 4;
 const longHoldEvery = 2;
 
-/** In one run of this many servers have election timeouts of their own. No draw, either. */
+/** In one run in this many, each server has its own election timeout. Not drawn either. */
 const unequalEvery = 8;
 
-/** In one run of this many there are processes with leases. No draw, either. */
+/** In one run in this many there are processes with leases. Not drawn either. */
 const holdersEvery = 5;
 
-/** In half of the runs with programs their system clocks are set as often. */
+/** In half of the runs with programs their system clocks are set this often. */
 const frequentStepsMs = 2_000;
 
-/** In one run of this many streams have several watches with options. No draw, either. */
+/** In one run in this many, streams have several watches with options. Not drawn either. */
 const streamingEvery = 16;
 
 /** The plan of such a run. */
@@ -160,10 +177,10 @@ export const streaming = {
   limits: { ...smallLimits, fragmentBytesMax: 400, progressNotifyMs: 1_500 },
 } satisfies Partial<CorePlan>;
 
-/** In one run of this many messages use connections. No draw, either. */
+/** In one run in this many, messages use connections. Not drawn either. */
 const connectedEvery = 24;
 
-/** Connections that carry a client's message in some 50 ms, and are full with a few. */
+/** Connections that carry a client's message in about 50 ms, and are full after a few. */
 export const connected = {
   bytesPerMs: 4,
   socketBytes: 150,
@@ -210,8 +227,8 @@ export const patient = {
 } satisfies Partial<CorePlan>;
 
 /**
- * In one run of this many the core is restored. Programs with leases are absent there, as leases since the
- * backup are lost.
+ * In one run in this many, the core is restored. These runs have no programs with leases, because leases
+ * granted since the backup are lost.
  */
 const restoredEvery = 11;
 const restoresMost = 2;
@@ -221,7 +238,7 @@ const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn
 /** The plan of such a run. */
 export const bulky = { watchClients: 4, bulkKeys: 1_500, turnMs: 0.5, turnsAtOnce: 1, limits: bulkyLimits };
 
-/** In one run of this many leases end together, by commands that take several turns. No draw, either. */
+/** In one run in this many, leases end together, by commands that take several turns. Not drawn either. */
 const endingEvery = 24;
 
 /** The plan of such a run. */
@@ -245,7 +262,7 @@ const smallRaftLimits: Partial<RaftLimits> = {
 export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
   const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
   const stableFromMs = random.between(15_000, 40_000);
-  // Expensive. It is not drawn at random, so other runs stay the same.
+  // Expensive. Not drawn at random, so other runs stay the same.
   const isBulky = seed % bulkyEvery === 0;
   return {
     seed,

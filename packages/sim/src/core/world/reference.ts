@@ -22,14 +22,14 @@ export interface Beginning {
   readonly term: number;
   /** Creates its state, a new object each time. */
   readonly begin: () => CoreState;
-  /** The changes in its history, and the compacted ones. */
+  /** The number of changes in its history, and of compacted ones. */
   readonly changes: readonly Version[];
 }
 
 const nothing: Beginning = { index: 1, term: 1, begin: () => new CoreState(), changes: [] };
 
 /**
- * The state of the cluster as a whole, made of the commands that servers have applied. Every server is
+ * The state of the cluster as a whole, built from the commands that servers have applied. Every server is
  * compared with it: at the same index all have the same state, and none has applied entries that are not on
  * its own disk.
  */
@@ -87,7 +87,7 @@ export class Reference {
     const from = this.#seen.get(life) ?? 0;
     if (applied > from) this.#takeFrom(server, from, applied);
     this.#seen.set(life, applied);
-    // Some leases of one command have ended, others not yet: the state is at neither mark.
+    // Some leases of one command have ended and others have not: the state matches neither digest.
     if (server.replica!.isApplying) return;
     const mark = markOf(revision, leases, keys);
     const expected = this.#marks.get(applied);
@@ -135,7 +135,7 @@ export class Reference {
 
   // For another core that takes over from this one
 
-  /** The state of a server that has applied that entry, from the first one on. */
+  /** The state of a server that has applied everything from the first entry up to that one. */
   stateAt(index: number): CoreState {
     const state = this.#beginning.begin();
     for (const entry of this.#entries) if (entry.index <= index) this.replay(state, entry);
@@ -150,7 +150,7 @@ export class Reference {
     return changes;
   }
 
-  /** The index up to which a server's log is the applied one. */
+  /** The index up to which a server's log equals the applied one. */
   agreedIndex({ entries, snapshot }: Recovered): number {
     let { index } = snapshot;
     for (const entry of entries)

@@ -16,7 +16,7 @@ import type { SimRandom } from "../../kit/random.js";
 import { type DiskTiming, type FirstContent, SimDisk, type StoredSnapshot } from "./disk.js";
 import type { CoreReport } from "./invariants.js";
 
-/** The world, as a simulated server sees it. */
+/** The parts of the world that a simulated server uses. */
 export interface ServerWorld {
   readonly random: SimRandom;
   readonly report: CoreReport;
@@ -32,11 +32,11 @@ export interface ServerWorld {
   send(sender: SimServer, message: PeerMessage, snapshot: StoredSnapshot | undefined): boolean;
   /** The server has become the leader. */
   leads(server: SimServer): void;
-  /** After every turn, when its effects have been carried out. */
+  /** Called after every turn, when its effects have been carried out. */
   stepped(server: SimServer): void;
-  /** The work units of one turn. */
+  /** The amount of work in one turn. */
   worked(server: SimServer, units: number): void;
-  /** More work is left for another turn. */
+  /** Some work is left for another turn. */
   hasMore(): void;
   savesSnapshot(): void;
   /** The server has learnt that it was removed. */
@@ -45,7 +45,7 @@ export interface ServerWorld {
   failed(server: SimServer, error: unknown): void;
   /** The server has compared the servers' state. */
   compared(server: SimServer, comparison: Comparison): void;
-  /** The server continues after an error that must not occur in a simulated world. */
+  /** The server continued after an error that must not occur in a simulated world. */
   trouble(server: SimServer, text: string): void;
 }
 
@@ -55,7 +55,7 @@ export interface ServerPlan {
   readonly address: string;
   readonly cluster: bigint;
   readonly disk: FirstContent;
-  /** Absent: no names or addresses are known, and the membership stays as it is. */
+  /** Absent: names and addresses are unknown, and the membership stays as it is. */
   readonly founding: readonly CoreMember[] | undefined;
   readonly self: SelfDescription | undefined;
   readonly tickMs: number;
@@ -71,7 +71,7 @@ export interface ServerPlan {
   /** Each life has an election timeout of its own. */
   readonly unequal?: boolean | undefined;
   readonly timersFirst?: boolean | undefined;
-  /** It accepts and sends only what `core/server/peers` would. */
+  /** Whether it accepts and sends only what `core/server/peers` would. */
   readonly introduced?: boolean | undefined;
   /** Its steady clock, which begins at `offsetMs`. */
   readonly clockMs: () => number;
@@ -81,7 +81,7 @@ export interface ServerPlan {
   readonly clockRate: number;
 }
 
-/** Election timeouts of servers that differ in them, in the order in which each one has them. */
+/** The election timeouts of servers that differ in them, in the order in which each server uses them. */
 const timeoutFactors = [1, 2, 0.5];
 
 /** Events that arrived during a pause. */
@@ -90,7 +90,7 @@ interface Arrival {
   readonly isRequest: boolean;
 }
 
-/** A server: host and replica as in production, on a disk that can lose unsynced data. */
+/** A server: host and replica as in production, with a disk that can lose unsynced data. */
 export class SimServer {
   readonly plan: ServerPlan;
   readonly #world: ServerWorld;
@@ -99,7 +99,7 @@ export class SimServer {
   #host: CoreHost | undefined;
   /** Counts starts: events of an earlier life are void. */
   life = 0;
-  /** The process has read a clock since its last pause. */
+  /** Whether the process has read a clock since its last pause. */
   knowsTime = false;
   /** The process is paused: events wait. */
   isPaused = false;
@@ -107,13 +107,13 @@ export class SimServer {
   /** Time that its steady clock lost while its machine was suspended. */
   #lostMs = 0;
   #suspendedAtMs: number | undefined;
-  /** The host's next turn, if it follows the present event at once. */
+  /** The host's next turn, if it directly follows the present event. */
   #turn: (() => void) | undefined;
   #isInTurn = false;
   #roll: Roll = { members: [], removed: new Set(), version: oldestVersion };
   /** Its newest protocol version in this life. */
   version = newestVersion;
-  /** The version of the next lives, if a test sets it. */
+  /** The version used in its next lives, if a test sets one. */
   nextVersion: number | undefined;
   #listed = new ListedMembers();
   /** The life of each other server that has announced its version. */
@@ -147,7 +147,7 @@ export class SimServer {
     return (this.#suspendedAtMs ?? this.plan.clockMs()) - this.#lostMs;
   }
 
-  /** @param isSuspended with its whole machine, and its steady clock */
+  /** @param isSuspended whether the whole machine is suspended, with its steady clock */
   standStill(isSuspended: boolean): void {
     this.isPaused = true;
     this.knowsTime = false;
@@ -214,17 +214,17 @@ export class SimServer {
     this.step({ kind: "peer-version", member: id, version });
   }
 
-  /** The members in its answers to others. */
+  /** The members that it reports to others. */
   get members(): readonly CoreMember[] {
     return this.#roll.members;
   }
 
-  /** The servers that it asks for the members: by its log, and by its flags. */
+  /** The servers that it asks for the members: those in its log, and those in its flags. */
   asks(id: MemberId): boolean {
     return [...this.#roll.members, ...(this.plan.founding ?? [])].some((member) => member.id === id);
   }
 
-  /** Takes over the others' answers. */
+  /** Adopts the answers of the others. */
   take(lists: readonly (readonly CoreMember[])[]): void {
     this.#listed.take(lists);
   }
@@ -248,8 +248,8 @@ export class SimServer {
     this.#goOn();
     const arrivals = this.#arrivals;
     this.#arrivals = [];
-    // Connections are not ordered among each other: messages of clients may arrive before those of servers
-    // that have elected another leader.
+    // Connections are not ordered relative to each other: messages of clients may arrive before those of
+    // servers that have elected another leader.
     if (this.plan.timersFirst === true && random.chance(0.5)) this.step({ kind: "tick" });
     if (random.chance(0.5)) arrivals.sort((one, other) => Number(other.isRequest) - Number(one.isRequest));
     for (const { body, isRequest } of arrivals) this.enter(body, isRequest);
@@ -314,7 +314,7 @@ export class SimServer {
     };
   }
 
-  /** Servers tick at different moments. Ticks due during a pause fire once, at its end. */
+  /** Servers tick at different moments. Of the ticks due during a pause only one fires, at its end. */
   #every(periodMs: number, run: () => void): () => void {
     const { life } = this;
     let isOver = false;
@@ -347,8 +347,8 @@ export class SimServer {
   }
 
   /**
-   * Readers of snapshots (disks and connections) take pieces up to a size, here so small that few versions
-   * fill it.
+   * Readers of snapshots (disks and connections) take pieces up to a certain size. Here it is so small that a
+   * few versions fill a piece.
    */
   #restore(pieces: readonly Uint8Array[]): CoreState {
     const { snapshotPieceBytes = Infinity } = this.plan.limits;
@@ -376,7 +376,7 @@ function checksum(bytes: Uint8Array, before: number): number {
   return hash >>> 0;
 }
 
-/** A turn that has time for this many effects. */
+/** A turn with time for this many effects. */
 class CountedTurn implements Turn {
   #left: number;
 

@@ -4,7 +4,7 @@ import type { CoreState } from "@leasehold/core/inner/state/state.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { Input } from "@leasehold/core/inner/replica/types.js";
 
-/** A server as far as its version is concerned. */
+/** The aspects of a server that concern its version. */
 interface Versioned {
   readonly id: MemberId;
   readonly life: number;
@@ -20,8 +20,8 @@ interface World {
 }
 
 /**
- * The version with which an operator starts a server: the former one, or this one. An operator goes back only while
- * another member is of the former version, as later the cluster's version is raised.
+ * The version with which an operator starts a server: the former one or this one. An operator downgrades only
+ * while another member still has the former version, because after that the cluster's version is raised.
  */
 export function versionAtStart(server: Versioned, { plan, random, reference, servers }: World): number {
   if (plan.upgrades !== true) return newestVersion;

@@ -35,19 +35,19 @@ export type Outcome = ClientResponse | CoreError | "lost";
 /** Applying, reading, watching, cleaning up and comparing each have a share of a turn. */
 const kindsOfWork = 5;
 
-/** The allowance beyond a turn's share, as a step is not divisible: the work of 128 operations. */
+/** The allowance beyond a turn's share, the work of 128 operations: a step is not divisible. */
 const unitsOfOneCommandMax = 900;
 
 /** After the last fault a leader is found within this time, and stays. */
 const settledMs = 15_000;
 
 /**
- * In good times a write takes at most this share of an election timeout. A follower answers when it has written,
- * so a slower disk is a fault: where a majority needs it, the leader steps down.
+ * Without faults a write takes at most this share of an election timeout. A follower answers after it has
+ * written, so a slower disk is a fault: if a majority needs that disk, the leader steps down.
  */
 const calmWriteShare = 0.25;
 
-/** In good times a removed server learns of its removal within this time. */
+/** Without faults a removed server learns of its removal within this time. */
 const noticeMs = 1_000;
 
 interface Call {
@@ -64,7 +64,7 @@ interface OpenWatch {
   readonly server: SimServer;
   readonly heard: (response: WatchResponse) => void;
   readonly lost: () => void;
-  /** The arrival time of the last response: they keep their order. */
+  /** The arrival time of the last response. Responses keep their order. */
   lastMs: number;
 }
 
@@ -142,7 +142,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
 
   /**
    * Replaces all servers by those of another core, which are not started yet. Clients continue with them
-   * without notice.
+   * without noticing.
    */
   replace({ keptRevision, reference, servers }: NewCore): void {
     for (const server of this.servers) this.crash(server);
@@ -190,7 +190,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     this.guard(() => event.run());
   }
 
-  /** A failure that a server detects itself ends the run, too. */
+  /** A failure detected by a server itself also ends the run. */
   guard(body: () => void): void {
     try {
       body();
@@ -223,8 +223,9 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
   }
 
   /**
-   * From now on clients leave removed servers; the processes run on, and must not disturb. In production such a
-   * server ends, also one whose log lacks its removal: the members tell it when it dials them.
+   * From now on clients avoid removed servers. The processes keep running, and must not disturb. In
+   * production such a server ends, even if its log lacks its removal: the members report it when the server
+   * dials them.
    */
   retireRemoved(): void {
     const members = this.members();
@@ -233,7 +234,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
       this.#retired.add(server);
       this.#loseClients(server);
     }
-    // Changes that bad times delayed are still to come.
+    // Changes delayed by faults are still to come.
     this.after(noticeMs, () => this.retireRemoved());
   }
 
@@ -314,7 +315,7 @@ export class CoreWorld extends SettlingWorld<CoreInvariant, CoreCounters> implem
     if (message.kind === "snapshot") sender.step({ kind: "snapshot-sent", member: to, arrived });
   }
 
-  /** The servers that are members, as far as that is committed. */
+  /** The servers that are members, as far as the membership is committed. */
   members(): SimServer[] {
     const { all } = this.reference.state.members;
     return all.length === 0

@@ -24,7 +24,7 @@ export class Decision implements StorageObserver {
   over(): void {
     const { plan, processes, settledMs, nowMs, waitMs } = this.#view;
     const quietMs = nowMs - Math.max(settledMs, this.#crashedMs);
-    // When a majority of the stores has forgotten or was replaced in turn, decisions are refused.
+    // If a majority of the stores has forgotten or was replaced, one after another, decisions are refused.
     if (plan.forgetEveryMs !== Infinity || plan.replaceEveryMs !== Infinity) return;
     if (plan.ground !== "consensus" || quietMs < 5 * waitMs) return;
     for (const party of processes)

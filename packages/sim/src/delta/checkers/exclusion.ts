@@ -5,9 +5,10 @@ import { isConditional } from "../stage/plan.js";
 import type { SimParty } from "../../kit/party.js";
 
 /**
- * Exclusion: no two hold at one instant, each by its own clocks, unless both are readers. On the conditional lease always; on
- * the paper's in a run where delays are bounded (Property 1, Lemma 1), and otherwise once they have been for a while
- * (Property 4, Lemma 8). Holds begin and are extended at events, so it is enough to look then.
+ * Exclusion: no two processes hold at one instant, each by its own clocks, unless both are readers. This must
+ * hold always for the conditional lease. For the paper's lease it must hold throughout a run in which delays
+ * are bounded (Property 1, Lemma 1), and otherwise once they have been bounded for a while (Property 4, Lemma
+ * 8). Holds begin and are extended only at events, so checking at events suffices.
  */
 export function claimExclusion(view: WorldView, report: StorageReport): StorageObserver {
   const exclusion = new Exclusion<Claim>(

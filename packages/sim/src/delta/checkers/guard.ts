@@ -1,8 +1,8 @@
 import type { Claim, StorageReport, StorageObserver } from "../stage/observer.js";
 
 /**
- * The fenced resource is never harmed, whatever the delays: after a write of a later tenure it accepts no
- * write of an earlier one, even while two processes believe that they hold.
+ * The fenced resource is protected whatever the delays: after a write of a later tenure it accepts no write
+ * of an earlier one, even while two processes believe that they hold.
  */
 export class Guard implements StorageObserver {
   readonly #report: StorageReport;

@@ -1,13 +1,13 @@
 import type { Claim, StorageObserver, StorageReport } from "../stage/observer.js";
 
 /**
- * A lease is not renewed any more once its break is done, whatever happens to the stores; and a detached
- * lease is taken over once at most.
+ * Whatever happens to the stores, a lease is not renewed after its break is complete, and a detached lease is
+ * taken over at most once.
  */
 export class Meddling implements StorageObserver {
   readonly #report: StorageReport;
   readonly #broken = new Set<bigint>();
-  /** Renewals in flight that have begun after that. */
+  /** Renewals in flight that began after that. */
   readonly #late = new Set<Claim>();
   readonly #adopted = new Set<bigint>();
 

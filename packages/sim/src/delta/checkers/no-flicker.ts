@@ -4,7 +4,8 @@ import type { SimParty } from "../../kit/party.js";
 import { stampText } from "../stage/stage.js";
 
 /**
- * The values of one reader never go back: an incomplete write would otherwise appear and disappear for ever.
+ * The values that one reader sees never go back. Otherwise an incomplete write could appear and disappear for
+ * ever.
  */
 export class NoFlicker implements StorageObserver {
   readonly #report: StorageReport;

@@ -2,12 +2,13 @@ import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 
-/** The limit of waits without a winner. A lost claim costs one wait, and so does a cancelled one. */
+/** How many waits may pass without a winner. A lost claim costs one wait, and so does a cancelled one. */
 const waitsMax = 4;
 
 /**
- * Progress: where delays are bounded and a participant wants the resource, one gets it (Property 2, Lemma 3; Property 5
- * once they have become so): a crashed holder is replaced after its wait, and contenders do not block each other for ever.
+ * Progress: where delays are bounded and participants want the resource, one of them gets it (Property 2,
+ * Lemma 3; Property 5 once delays have become bounded). A crashed holder is replaced after its wait, and
+ * contenders do not block each other for ever.
  */
 export class Progress implements StorageObserver {
   readonly #view: WorldView;

@@ -2,11 +2,12 @@ import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 
 /**
- * The limit, in multiples of the required wait, if delays are bounded and a process is always there to wait.
+ * The limit, in multiples of the required wait, if delays are bounded and some process is always there to
+ * wait.
  */
 const waitsMax = 5;
 
-/** A store that has forgotten counts again after a while, however short its users live. */
+/** A store that has forgotten counts again after a while, however short-lived its users are. */
 export class Readmission implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: StorageReport;

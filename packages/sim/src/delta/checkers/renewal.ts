@@ -4,9 +4,9 @@ import type { SimParty } from "../../kit/party.js";
 import { renewalDelays } from "../stage/plan.js";
 
 /**
- * Renewal: where delays are bounded, a holder that renews in time keeps its hold (Property 3, Lemma 5; once
- * they have become so, Property 6, Lemma 8): a live leader is never decrowned. Processes that were stopped
- * meanwhile are not judged.
+ * Renewal: where delays are bounded, a holder that renews in time keeps its hold (Property 3, Lemma 5;
+ * Property 6, Lemma 8 once delays have become bounded). A live leader is never deposed. Processes that were
+ * stopped meanwhile are not judged.
  */
 export class Renewal implements StorageObserver {
   readonly #view: WorldView;
@@ -20,9 +20,10 @@ export class Renewal implements StorageObserver {
 
   renewing(claim: Claim, leftMs: number): void {
     const { nowMs, settledMs, plan, recovering } = this.#view;
-    // With a store less, and another that holds a looser's record, a majority may be out of reach for a while.
+    // With one store missing and another that holds a loser's record, a majority may be out of reach for a
+    // while.
     if (recovering) return;
-    // Others may break it.
+    // Other processes may break the lease.
     if (plan.meddleEveryMs < Infinity) return;
     const neededMs = stretched((renewalDelays - 1) * plan.delayMs, plan.clockRateError);
     if (nowMs >= settledMs && leftMs > neededMs) this.#inTime.add(claim.party);

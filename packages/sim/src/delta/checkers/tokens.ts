@@ -3,8 +3,8 @@ import { isConditional } from "../stage/plan.js";
 import type { StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
 
 /**
- * Tokens: no two tenures ever have the same, whatever the delays, except readers of one time; and each is greater than
- * every earlier one, always on the conditional lease, otherwise once delays are bounded.
+ * Tokens: whatever the delays, no two tenures have the same token, except concurrent readers. Each token is
+ * greater than every earlier one: always for the conditional lease, otherwise once delays are bounded.
  */
 export function claimTokens(view: WorldView, report: StorageReport): StorageObserver {
   const found = (text: string) => report("tokens", text);

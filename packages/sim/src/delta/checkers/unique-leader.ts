@@ -2,12 +2,12 @@ import { stretched } from "leasehold/inner/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 import type { SimParty } from "../../kit/party.js";
 
-/** Within this many waits after the last crash one process must have become the leader. */
+/** One process must have become the leader within this many waits after the last crash. */
 const waitsMax = 4;
 
 /**
- * The oracle (Fig. 7, Lemma 10): once delays are bounded there is a leader after a while, and it is the same for ever, unless it
- * crashes.
+ * The oracle (Fig. 7, Lemma 10): some time after delays have become bounded there is a leader, and it stays
+ * the leader for ever, unless it crashes.
  */
 export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
@@ -36,7 +36,8 @@ export class UniqueLeader implements StorageObserver {
   looked(leaders: readonly SimParty[]): void {
     const { nowMs, settledMs, waitMs, plan, recovering } = this.#view;
     if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;
-    // With a store less, and another that holds a loser's record, a majority may be out of reach for a while.
+    // With one store missing and another that holds a loser's record, a majority may be out of reach for a
+    // while.
     if (recovering) [this.#leader, this.#sinceMs] = [undefined, nowMs];
     const [leader] = leaders;
     const becauseMs = nowMs - Math.max(this.#sinceMs, settledMs);

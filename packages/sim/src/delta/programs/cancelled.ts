@@ -2,12 +2,12 @@ import type { Cancellation } from "leasehold/inner/lease/provider.js";
 import type { Stage } from "../stage/stage.js";
 
 /**
- * The patience of callers in δ: they give up in the first request, in the first few, or in the wait after
- * them.
+ * The patience of callers, in δ: they give up during the first request, during the first few, or during the
+ * wait after them.
  */
 const patienceDelays = [0.3, 3, 30] as const;
 
-/** Shared, as creating an error costs more than the cancellation. */
+/** Shared, because creating an error costs more than the cancellation itself. */
 const gaveUp = new Error("its caller has given up");
 
 /** A caller that may cancel, in both forms that drivers accept. */

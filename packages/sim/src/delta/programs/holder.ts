@@ -7,9 +7,9 @@ import type { Stage } from "../stage/stage.js";
 export interface Holding {
   readonly token: bigint;
   readonly shared: boolean;
-  /** By the process's present clocks. A look changes nothing. */
+  /** By the process's present clocks. Looking changes nothing. */
   remainingMs(): number;
-  /** True when it lasts longer now. */
+  /** True if the hold was extended. */
   renew(caller?: Caller): Promise<boolean>;
   release(caller?: Caller): Promise<void>;
   /** The caller may cancel a renewal, too. */

@@ -14,7 +14,7 @@ import { isConditional } from "../stage/plan.js";
 import { readAndWrite } from "./register.js";
 import type { PartsStage, Stage } from "../stage/stage.js";
 
-/** The minimum, so that epochs have to be reserved all the time. */
+/** The minimum, so that epochs must be reserved all the time. */
 export const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
 
 /**
@@ -42,7 +42,7 @@ export async function runProcess(stage: Stage): Promise<void> {
     if (plan.ground === "forms" || plan.ground === "counted") return sharers({ ...stage, provider });
     stage.leaves(() => provider.close());
     const provided = { ...stage, provider };
-    // Two callers of one process, whose requests go into one slot.
+    // Two callers in one process, whose requests go into one slot.
     await Promise.all([providedLease(provided), meddle(provided), meddle(provided)]);
   } else {
     const parts = new FarmParts(driver, farm, environment);

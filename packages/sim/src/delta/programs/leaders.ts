@@ -13,7 +13,7 @@ export function oracleOf(stage: PartsStage): LeaderOracle {
   return oracle;
 }
 
-/** The leader oracle for a caller that gives up now and then, and returns. */
+/** The leader oracle for a caller that now and then gives up and later returns. */
 export async function lead(stage: PartsStage, oracle: LeaderOracle): Promise<void> {
   const { parts, party } = stage;
   const laidDown = () => {
@@ -23,7 +23,10 @@ export async function lead(stage: PartsStage, oracle: LeaderOracle): Promise<voi
   for (;;) await perhapsCancelled(stage, (caller) => parts.run(oracle.run(), caller?.signal), laidDown);
 }
 
-/** Consensus (Fig. 8) of one process, which proposes `proposal`, and gives up now and then and begins again with another object. */
+/**
+ * Consensus (Fig. 8) of one process, which proposes `proposal`. Now and then it gives up and starts again
+ * with another object.
+ */
 export async function agree(stage: PartsStage, oracle: LeaderOracle, proposal: string): Promise<void> {
   const { parts, party, random } = stage;
   const isLeader: LeaderOracle["isLeader"] = (now) =>

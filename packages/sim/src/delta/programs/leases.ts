@@ -13,7 +13,7 @@ export const resource = "r";
 
 const passDigits = 16;
 
-/** Leases as users have them: the conditional lease, or the paper's cut at its waits. */
+/** Leases as users see them: the conditional lease, or the paper's lease split at its waits. */
 export function providedLease(stage: ProviderStage): Promise<void> {
   return holder(stage, (caller) => attempt(stage, caller));
 }
@@ -42,7 +42,7 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
     stage.log(`${party.writer} takes over ${ticket.token}`);
     stage.tell((observer) => observer.adopted?.(ticket.token));
   }
-  // Not the grant's own method, which ends an expired tenure: a look must change nothing.
+  // Not the grant's own method, because that ends an expired tenure: a look must change nothing.
   const leftMs = () => Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, party.look()));
   return {
     token: grant.token,
@@ -57,7 +57,7 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
   };
 }
 
-/** Until it is over, nobody has it but whoever takes it over. */
+/** Until the lease is over, nobody has it unless somebody takes it over. */
 async function detach(stage: ProviderStage, grant: DeltaGrant): Promise<void> {
   const { counters, party, provider, random, tickets } = stage;
   const { hold } = grant.tenure;
@@ -75,7 +75,7 @@ async function detach(stage: ProviderStage, grant: DeltaGrant): Promise<void> {
   tickets.add({ resource, token: grant.token, pass, claim });
 }
 
-/** As in the figures: contend (Fig. 2), and both kinds of renewal, each where it belongs. */
+/** As in the figures: contend (Fig. 2), and each kind of renewal where it belongs. */
 export function figures(stage: PartsStage): Promise<void> {
   const site = stage.parts.site(resource, leaseMsOf(stage));
   const renew = stage.plan.stableFromMs === 0 ? renewND : renewEventuallyND;

@@ -4,7 +4,7 @@ import type { ProviderStage } from "../stage/stage.js";
 
 const timeoutDelays = 3;
 
-/** Breaks the leases of others, or requests their release, beside everything that happens to the stores. */
+/** Breaks the leases of other processes, or requests their release, while stores fail. */
 export async function meddle(stage: ProviderStage): Promise<void> {
   const { counters, party, plan, provider, random } = stage;
   if (plan.meddleEveryMs === Infinity) return;

@@ -84,8 +84,8 @@ async function wanted(
 }
 
 /**
- * The claim is by its last look: a checker's own look would end a lease of a stopped process. A program goes
- * on by its steady clock, which shows no step, and by both clocks where machines are suspended.
+ * The claim is as of its last look: a look by the checker would end the lease of a stopped process. A program
+ * uses its steady clock, which does not step, and both clocks where machines are suspended.
  */
 async function hold(stage: ProviderStage, lease: Lease, { form, name }: Wish): Promise<void> {
   const { plan, party, random, counters } = stage;

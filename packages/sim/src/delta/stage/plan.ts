@@ -16,7 +16,7 @@ export const grounds = [
 ] as const;
 export type Ground = (typeof grounds)[number];
 
-/** Whether leases are conditional: exclusion and the order of tokens need no bound on delays. */
+/** Whether leases are conditional: then exclusion and the order of tokens need no bound on delays. */
 export function isConditional(ground: Ground): boolean {
   return ground === "conditional" || ground === "forms" || ground === "counted";
 }
@@ -27,7 +27,7 @@ export interface StoragePlan {
   readonly ground: Ground;
   /** One for each store. */
   readonly kinds: readonly StoreTraits["kind"][];
-  /** The number of stores that never answer from some moment on. */
+  /** The number of stores that stop answering for good at some moment. */
   readonly silent: number;
   readonly processes: number;
   /** The longest Δ, ms. Processes differ when `mixedLeases`. */
@@ -42,10 +42,10 @@ export interface StoragePlan {
   /** The time from which δ holds, ms: 0 for ND. */
   readonly stableFromMs: number;
   readonly endMs: number;
-  /** Before that, the part of requests that take longer than δ. */
+  /** Before that time: the share of requests that take longer than δ. */
   readonly slowRate: number;
   readonly slowMaxMs: number;
-  /** The part of requests that take nearly as long as they may. */
+  /** The share of requests that take almost as long as they may. */
   readonly sluggishRate: number;
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
@@ -53,21 +53,21 @@ export interface StoragePlan {
   readonly stallEveryMs: number;
   readonly forgetEveryMs: number;
   /**
-   * The mean time between replacements of a store for processes that start from then on. The others still
-   * have the old one.
+   * The mean time between replacements of a store. Processes that start later use the new store; the others
+   * still use the old one.
    */
   readonly replaceEveryMs: number;
   /**
-   * The mean time between steps of a machine's system clock, while δ does not hold yet, and the longest step in
-   * leases. No machine is suspended then: programs rely on the steady clock.
+   * While δ does not hold yet: the mean time between steps of a machine's system clock, and the longest step
+   * in leases. No machine is suspended then, because programs rely on the steady clock.
    */
   readonly stepEveryMs: number;
   readonly stepLeasesMax: number;
-  /** The mean time between suspensions of a machine, in which its steady clock stands still. */
+  /** The mean time between suspensions of a machine. Its steady clock stops meanwhile. */
   readonly suspendEveryMs: number;
   /**
    * On the grounds `conditional` and `paper`: the mean time between breaks and requests to release by a
-   * process. On the first also the share of holds that end by a detachment.
+   * process. On `conditional` also the share of holds that end by detaching.
    */
   readonly meddleEveryMs: number;
   readonly detachRate: number;
@@ -82,13 +82,13 @@ export interface StoragePlan {
   readonly thinkMeanMs: number;
   /** The share of operations that their caller cancels. */
   readonly cancelRate: number;
-  /** The share of writes during which a process crashes: some stores get them, others never do. */
+  /** The share of writes during which the process crashes: some stores receive them, others never do. */
   readonly tornRate: number;
 }
 
 /**
- * A renewal takes up to 5δ (Fig. 5), and may wait δ for a look at the farm. If it begins later than this many
- * δ before the end, it may be too late.
+ * A renewal takes up to 5δ (Fig. 5), and may wait δ to look at the farm. If it begins later than this many δ
+ * before the end, it may be too late.
  */
 export const renewalDelays = 7;
 
@@ -96,8 +96,8 @@ export const renewalDelays = 7;
 export const slewed = 1 / 12;
 
 /**
- * The duration of a run after its stabilisation, in longest waits of a contender, so that each sees several
- * tenures.
+ * The duration of a run after its stabilisation, in longest waits of a contender, so that each contender has
+ * several tenures.
  */
 const stableWaits = 14;
 const unstableWaits = 6;
@@ -105,7 +105,10 @@ const unstableWaits = 6;
 /** The stream of clock faults and of programs: other draws of a run stay as they are. */
 const lateStream = 2 ** 48;
 
-/** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
+/**
+ * Draws a run. Each feature is off in about half of the runs: otherwise rare combinations would be drowned
+ * out.
+ */
 export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom): StoragePlan {
   const sometimes = <T>(value: T, otherwise: T) => (random.chance(0.5) ? value : otherwise);
   const delayMs = Math.round(random.between(20, 200));
@@ -170,7 +173,7 @@ function drawMachines(
   };
 }
 
-/** Quartz, or a time service that slews a clock as fast as chrony may. */
+/** Quartz, or a time service that slews a clock at chrony's maximum rate. */
 function drawRates(random: SimRandom): Pick<StoragePlan, "clockRateError" | "clockDrift"> {
   const clockDrift = random.pick([0, 0.001, slewed]);
   return { clockRateError: clockDrift === slewed ? clockRateErrorDefault : clockDrift, clockDrift };

@@ -11,13 +11,13 @@ import type { Claim, StorageObserver } from "./observer.js";
 import type { SimParty } from "../../kit/party.js";
 import type { StoragePlan } from "./plan.js";
 
-/** A detached lease: whoever takes it over ends the claim, which until then is nobody's. */
+/** A detached lease. Until it is taken over, which ends the claim, the claim belongs to nobody. */
 export interface Ticket extends Detachment {
   readonly resource: string;
   readonly claim: Claim;
 }
 
-/** The process of a program, its stores, and their observers. */
+/** A program's process, its stores and their observers. */
 export interface Stage {
   readonly plan: StoragePlan;
   readonly party: SimParty;
@@ -30,9 +30,9 @@ export interface Stage {
   tell(told: (observer: StorageObserver) => void): void;
   begin(claim: Claim): void;
   end(claim: Claim): void;
-  /** Present holds of programs, and detached leases. */
+  /** The current holds of programs, and detached leases. */
   readonly claims: Set<Claim>;
-  /** Detached leases, for any process. */
+  /** Detached leases, which any process may take over. */
   readonly tickets: Set<Ticket>;
   /** Sends a write with its token to the guarded resource. */
   guard(claim: Claim): void;
@@ -51,7 +51,7 @@ export interface PartsStage extends Stage {
   readonly parts: FarmParts;
 }
 
-/** The stage of providers, as programs of users have them. */
+/** The stage of providers, as users' programs use them. */
 export interface ProviderStage extends Stage {
   readonly provider: DeltaProvider;
 }

@@ -9,7 +9,7 @@ import type { NamesCall, NamesOperations, NamesOutput } from "./history.js";
 import type { Acknowledged } from "./judge-changes.js";
 import type { NamesCounters } from "./plan.js";
 
-/** Few names, so that clients meet: files and folders that may take each other's place. */
+/** Only a few names, so that clients collide: files and folders that may replace each other. */
 const paths = ["x", "y", "d/x", "d/y"];
 const folders = ["d", "e"];
 
@@ -25,7 +25,7 @@ export class NamesClient {
   readonly #handles = new Map<string, ReplicatedFile>();
   readonly #acknowledged: Acknowledged[];
   #handlesOf: NamedFiles | undefined;
-  /** The version that the last put has made. */
+  /** The version made by the last put. */
   #version: string | undefined;
   #texts = 0;
 
@@ -53,7 +53,7 @@ export class NamesClient {
     });
   }
 
-  /** True if it was done or refused for what it found. */
+  /** True if the call was done, or was refused because of what it found. */
   async perform(machine: Machine, call: NamesCall): Promise<boolean> {
     const calledAt = this.#world.nowMs;
     const { life, named } = machine;
@@ -117,7 +117,7 @@ export class NamesClient {
     return from === to ? { kind: "read", path } : { kind, from, to };
   }
 
-  /** No two are the same, and no two of one length are mixed to a third. */
+  /** No two values are the same, and mixing two of equal length never yields a third. */
   #text(): string {
     this.#texts += 1;
     const word = `${this.#name}${this.#texts.toString(36)}.`;
@@ -180,7 +180,7 @@ export class NamesClient {
     }
   }
 
-  /** An open file is a path with methods: it is kept, whatever happens to the path. */
+  /** An open file is a path with methods, so it is kept whatever happens to the path. */
   #handle(files: NamedFiles, path: string): ReplicatedFile {
     if (this.#handlesOf !== files) this.#handles.clear();
     this.#handlesOf = files;
@@ -201,7 +201,7 @@ export class NamesClient {
     return text;
   }
 
-  /** The bytes in pieces, between which the client may stall, and at the end of which it may break off. */
+  /** The bytes in pieces. Between pieces the client may stall; at the end it may break off. */
   async *#upload(text: string, breaks: boolean): AsyncGenerator<Uint8Array> {
     const { random } = this.#world;
     for (let at = 0; at < text.length; at += 5) {

@@ -11,12 +11,12 @@ const pauseMsMax = 300;
 /** Changes without a gap, in order. */
 export type Followed = FileChange[];
 
-/** A program that follows all changes, at one node after another. Its cursor is all that it remembers. */
+/** A program that follows all changes, at one node after another. It remembers only its cursor. */
 export class Follower {
   readonly #world: FilesWorld;
   readonly #counters: NamesCounters;
   readonly #random: SimRandom;
-  /** A new part begins when the changes after the cursor were not kept. */
+  /** A new part begins when changes after the cursor were no longer kept. */
   readonly parts: Followed[] = [[]];
   cursor: string | undefined;
 
@@ -34,7 +34,7 @@ export class Follower {
         return;
       }
     } catch (error) {
-      // The node is not there yet, or dead: it begins later.
+      // The node is not running yet, or is dead: the program begins to follow later.
       this.#world.log(`a follower does not begin: ${String(error)}`);
     }
   }
@@ -63,7 +63,7 @@ export class Follower {
     this.#world.after(stayMs, () => leaving.abort());
     const left = new Promise<void>((resolve) => leaving.signal.addEventListener("abort", () => resolve()));
     if (this.cursor !== undefined) this.#counters.resumed += 1;
-    // Nothing is taken from a node that was left: a program that is gone has not read it.
+    // Ignores batches from a node that the program has left: it no longer reads from there.
     await Promise.race([this.#take(machine, leaving.signal, isDone), left]);
     leaving.abort();
   }

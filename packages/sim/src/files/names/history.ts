@@ -14,14 +14,14 @@ export type NamesCall =
   | { readonly kind: "rename" | "copy"; readonly from: string; readonly to: string }
   /** The most files that a folder may have; null: no limit. */
   | { readonly kind: "quota"; readonly path: string; readonly files: number | null }
-  /** A snapshot of a folder is made, or removed. There is at most one, with one name. */
+  /** A snapshot of a folder is created or removed. There is at most one, with a fixed name. */
   | { readonly kind: "snapshot" | "unsnapshot"; readonly path: string }
   | { readonly kind: "list" };
 
 export type NamesOutput =
   | "done"
   | "missing"
-  /** There was something else already: a file where a folder is needed, or the other way round. */
+  /** Something else was already there: a file where a folder is needed, or vice versa. */
   | "exists"
   /** A quota would be exceeded. */
   | "full"
@@ -35,14 +35,14 @@ const isHidden = (path: string): boolean => path.includes("/.snapshots");
 const hasSnapshot = (tree: Tree, folder: string): boolean =>
   Object.keys(tree).some((path) => path.startsWith(`${folder}/`) && path.endsWith(snapshotIn));
 
-/** Contents by path; null for a folder. The quota of a folder is at the path of it and this. */
+/** Contents by path; null for a folder. A folder's quota is stored under its path plus this suffix. */
 const quotaIn = "/?";
 type Tree = Readonly<Record<string, string | null>>;
 
 /** The limit of steps for the check of one run. */
 const stepsMax = 300_000;
 
-/** A file system that is used by one caller at a time. */
+/** A file system used by one caller at a time. */
 const model: SequentialModel<Tree, NamesCall, NamesOutput> = {
   initial: {},
   step(tree, call, output) {

@@ -4,7 +4,7 @@ import { judgeChanges } from "./judge-changes.js";
 
 type Told = Omit<FileChange, "cursor">;
 
-/** The verdict on a follower that was told these changes, when these files are there in the end. */
+/** The verdict on a follower that received these changes, when these files exist at the end. */
 function verdict(told: readonly Told[], files: Readonly<Record<string, string>>): string | undefined {
   const changes = told.map((change, at) => ({ ...change, cursor: `a-${at + 1}` }));
   const stats = Object.entries(files).map(([path, version]) => ({ path, version }) as FileStat);

@@ -12,11 +12,10 @@ export interface Acknowledged {
 }
 
 /**
- * What is wrong with what followers have seen; undefined if nothing is.
- *
+ * Returns what is wrong with the changes that followers have seen; undefined if nothing is.
  * @param followed the parts of each follower
  * @param uncertain calls that may have been done
- * @param files those that are there in the end
+ * @param files those that exist at the end
  */
 export function judgeChanges(
   followed: readonly (readonly Followed[])[],
@@ -37,7 +36,7 @@ export function judgeChanges(
     }
   }
   for (const parts of followed) {
-    // One that has lost its place has not seen all.
+    // A follower that has lost its place has not seen everything.
     if (parts.length > 1) continue;
     const wrong =
       countsOf(parts[0]!, acknowledged, uncertain) ??
@@ -48,7 +47,7 @@ export function judgeChanges(
   return undefined;
 }
 
-/** Each acknowledged change is there once, and others only if they may have been done. */
+/** Each acknowledged change appears once. Others appear only if they may have been done. */
 function countsOf(
   changes: Followed,
   acknowledged: readonly Acknowledged[],
@@ -95,10 +94,10 @@ function orderOf(changes: Followed, acknowledged: readonly Acknowledged[]): stri
   return undefined;
 }
 
-/** Files as a program has them that makes each change at its own place. */
+/** Files as seen by a program that applies each change at the change's path. */
 function mirrorOf(changes: Followed, files: readonly FileStat[]): string | undefined {
   const mirror = new Map<string, string | undefined>();
-  // Folders whose contents were there when they came: these are not reported one by one.
+  // Folders that appeared together with their contents: the contents are not reported one by one.
   const folders = new Set<string>();
   for (const change of changes) apply(change, mirror, folders);
   const there = new Map(files.map(({ path, version }) => [path, version]));

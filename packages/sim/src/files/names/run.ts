@@ -16,17 +16,17 @@ export type NamesBatch = Batch<NamesSimResult>;
 
 /** Time for nodes to join, and for names to be served. */
 const beginMs = 1_500;
-/** Time for followers to begin before the first change, of those that are to see all. */
+/** Time for followers that should see everything to begin before the first change. */
 const openMs = 500;
-/** Time for what was affected to be served and complete again. */
+/** Time until everything affected by faults is served and complete again. */
 const settleMs = 5_000;
-/** Time for the last calls, for copies to be complete, and for garbage to be collected. */
+/** Time for the last calls to end, for copies to be completed, and for garbage to be collected. */
 const lastMs = 16_000;
 
-/** The stream of draws for followers, which came later: others stay as they are. */
+/** The random stream for followers, which were added later: other draws stay the same. */
 const followStream = 2 ** 49;
 
-/** One run of files by path: names and contents, with several writers of each path. */
+/** One run of files by path: names and contents, with several writers for each path. */
 export async function simulateNames(options: FilesSimOptions): Promise<NamesSimResult> {
   const { seed, makeCluster, only, plan: changed, without, story } = options;
   const random = new SimRandom(seed);
@@ -40,7 +40,7 @@ export async function simulateNames(options: FilesSimOptions): Promise<NamesSimR
   const following = new SimRandom(seed + followStream);
   const followed = {
     followers: following.below(3),
-    // One is soon exceeded while a follower pauses: it has to begin anew.
+    // This limit is soon exceeded while a follower pauses, so the follower has to begin again.
     keptChanges: following.chance(0.3) ? 1 : 10_000,
     recordsMin: following.pick([10, 40, 2_000]),
   };
@@ -88,7 +88,7 @@ interface Told {
   readonly acknowledged: Acknowledged[];
 }
 
-/** In the end each file is read, each disk has all contents, and none has another. */
+/** At the end each file is read; each disk has all contents that belong there, and no others. */
 async function finish(
   world: FilesWorld,
   counters: NamesCounters,

@@ -3,7 +3,7 @@ import { simulatorOf } from "../simulator.js";
 import type { MakeCluster } from "../world.js";
 import { simulateNames } from "./run.js";
 
-/** Events of files that are written in place by their keys; by path nothing is counted as settled. */
+/** Events of files that are written in place by key. By path no operation counts as settled. */
 const notOfNames: ReadonlySet<string> = new Set(["reads", "writes", "settled", "undecided"]);
 
 /** Replicated files by their paths. */

@@ -14,9 +14,9 @@ interface OwnerBook {
 }
 
 /**
- * I8: all writes with one (ballot, sequence) ask for the same. I9: no two proposers ever use the same ballot,
+ * I8: all writes with one (ballot, sequence) request the same. I9: no two proposers ever use the same ballot,
  * and each proposer's ballots strictly increase. While A-wall holds, no ballot is further ahead of its
- * sender's clock than another's clock may be; otherwise it could exceed the floors that must cover it.
+ * sender's clock than another node's clock may be; otherwise it could exceed the floors that must cover it.
  */
 export class Ballots implements Observer {
   readonly #view: WorldView;
@@ -53,8 +53,8 @@ export class Ballots implements Observer {
   #checkAhead({ node }: OwnerBook, number: number): void {
     const { assumptions, settings, nowMs } = this.#view;
     if (!assumptions.wall || assumptions.stepsTogether) return;
-    // ε by which a seen ballot was ahead, ε by which the own clock has gone back since, and the rounding to
-    // milliseconds.
+    // ε by which a seen ballot was ahead, plus ε by which the node's own clock has gone back since, and the
+    // rounding to milliseconds.
     const wallMax = node.clock.wallAt(nowMs) + 2 * settings.maxClockSkewMs + 1;
     if (number > numberAt(wallMax))
       this.#report("I9", `${node.name} is ahead of its wall clock with ballot ${number}`);

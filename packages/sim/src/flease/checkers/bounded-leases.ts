@@ -1,7 +1,10 @@
 import { Kind } from "leasehold/inner/flease/protocol/message.js";
 import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
-/** I10: no acceptor takes a lease that is longer than the longest, or that ends later than one granted now could. */
+/**
+ * I10: no acceptor accepts a lease that is longer than the longest allowed, or that ends later than a lease
+ * granted now could.
+ */
 export class BoundedLeases implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;

@@ -2,8 +2,8 @@ import type { Hold, Observer, FleaseReport, Tenure, WorldView } from "../stage/o
 import type { NodeView } from "../stage/node.js";
 
 /**
- * I14: a tenure is one uninterrupted holding. Once a node's own clock has shown its hold over, it never holds
- * by that token again; and it never holds a lease that its program does not know of.
+ * I14: a tenure is one uninterrupted hold. Once a node's own clock has shown that its hold is over, the node
+ * never holds by that token again. It never holds a lease that its program does not know about.
  */
 export class Continuity implements Observer {
   readonly #view: WorldView;

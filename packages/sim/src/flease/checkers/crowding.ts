@@ -3,9 +3,9 @@ import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js"
 import { isGreedy } from "../stage/plan.js";
 
 /**
- * L1, where one client wants more than members keep: no member is ever full for another that has nothing
- * there. An account that has resources shares the free ones, and counted leases may need more slots than are
- * free.
+ * L1, where one client wants more names than members keep: a member is never full for another client that has
+ * nothing there. An account that already has resources shares the free ones, and counted leases may need more
+ * slots than are free.
  */
 export class Crowding implements Observer {
   readonly #report: FleaseReport;

@@ -1,6 +1,9 @@
 import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
-/** I6: a lease changes its owner at an acceptor only when it was over there. I7: its owner's later writes never shorten it. */
+/**
+ * I6: at an acceptor a lease changes its owner only after it has ended there. I7: later writes of its owner
+ * never shorten it.
+ */
 export class Guard implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;

@@ -50,8 +50,8 @@ export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
 }
 
 /**
- * Whether an invariant must hold in a run (7.1), which depends on the assumptions about clocks that hold and
- * on the nets that are on.
+ * Whether an invariant must hold in a run (7.1). This depends on which assumptions about clocks hold and
+ * which nets are on.
  */
 export function isAsserted(invariant: Invariant, clocks: ClockAssumptions): boolean {
   switch (invariant) {

@@ -9,7 +9,7 @@ import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 import type { NodeView } from "../stage/node.js";
 
-/** The two threads of a node, as with a renewing worker: one writes into shared memory, the other reads. */
+/** The two threads of a node that renews in a worker: one writes to shared memory, the other reads. */
 class Threads {
   readonly node: NodeView;
   readonly #view: WorldView;
@@ -26,12 +26,15 @@ class Threads {
     this.#renewing = new RenewingThread(this.#threads, node.owner);
   }
 
-  /** The thread that renews has read its clocks. */
+  /** The renewing thread has read its clocks. */
   note(): void {
     this.#renewing.note(this.node.look(), this.node.owner);
   }
 
-  /** A grant, or a renewal of one. First the clock: with a newer end and an older clock the program would believe in too much. */
+  /**
+   * A grant, or the renewal of one. The clock is written first: with a newer end and an older clock the
+   * program would believe in a longer hold.
+   */
   extend({ instance }: Hold): void {
     if (
       this.#extended.get(instance.resource) === instance.holdExpiresMonoMs &&
@@ -80,8 +83,8 @@ class Threads {
 
 /**
  * I1: no two nodes have one resource at one instant. A node has a resource while it holds the lease by its
- * own clocks, or while its program relies on it: where a worker thread renews, the program's thread judges by
- * shared memory.
+ * own clocks, or while its program relies on it. Where a worker thread renews, the program's thread decides
+ * from shared memory.
  */
 export class NodeExclusion implements Observer {
   readonly #view: WorldView;

@@ -1,7 +1,7 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Claim, FleaseReport, Look, Observer } from "../stage/observer.js";
 
-/** Claims of one resource that are kept to be compared: the newest ones. Older claims ended long ago. */
+/** How many claims of one resource are kept for comparison: the newest ones. Older claims ended long ago. */
 const claimsKept = 64;
 
 /**

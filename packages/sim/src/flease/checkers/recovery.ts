@@ -10,7 +10,7 @@ interface Forgotten {
 }
 
 /**
- * I11: when an acceptor's recovery wait is over, no lease that it forgot is still valid for its owner; and if
+ * I11: when an acceptor's recovery wait is over, every lease that it forgot is over for its owner too. If
  * A-wall holds, its floor covers every ballot that it forgot.
  */
 export class Recovery implements Observer {

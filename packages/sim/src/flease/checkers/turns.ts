@@ -1,8 +1,9 @@
 import type { Observer, FleaseReport, WaistRequest } from "../stage/observer.js";
 
 /**
- * I1 among the callers of one process: its waist has one request at a time under way for a resource, and tries to acquire
- * nothing that it has and has not given back. No provider excludes callers of its own process from each other.
+ * I1 among the callers of one process. For each resource the process's waist has at most one request in
+ * progress, and does not try to acquire what it already has. Providers do not exclude callers of their own
+ * process from each other.
  */
 export class Turns implements Observer {
   readonly #report: FleaseReport;

@@ -31,7 +31,9 @@ export class DecidedViews {
   }
 }
 
-/** Counts majorities for itself: a mistake in the protocol's own count is then not the checker's as well. */
+/**
+ * Counts majorities independently, so that the checker does not share a mistake in the protocol's own count.
+ */
 export class CountedCells {
   readonly #settings: WorldView["settings"];
   readonly #cells = new Map<Membership, Cells>();
@@ -40,7 +42,7 @@ export class CountedCells {
     this.#settings = settings;
   }
 
-  /** The cells that a quorum needs a majority of, as indices of members. */
+  /** The cells in which a quorum needs a majority, as indices of members. */
   of(view: View, resource: string): (readonly number[])[] {
     const halves: Membership[] = view.before === undefined ? [view] : [view.before, view];
     return halves.map((half) => {
@@ -53,7 +55,7 @@ export class CountedCells {
     });
   }
 
-  /** Whether those that `counts` are a majority of each. */
+  /** Whether the members for which `counts` is true are a majority of each cell. */
   isQuorum(view: View, resource: string, counts: (member: number) => boolean): boolean {
     return this.of(view, resource).every((cell) => 2 * cell.filter(counts).length > cell.length);
   }
@@ -61,8 +63,9 @@ export class CountedCells {
 
 /**
  * I16: a new member can vote when it begins to count. The acknowledgements of a decision carry one view and
- * are a quorum of it. No participant's view goes back, not even when a voting member restarts. While a lease
- * may be in use, no node is in a view whose quorums may miss those of the view in which it was decided.
+ * form a quorum of it. No participant's view goes back, not even when a voting member restarts. While a lease
+ * may be in use, no node is in a view whose quorums need not intersect those of the view in which the lease
+ * was decided.
  */
 export class ViewChanges implements Observer {
   readonly #report: FleaseReport;
@@ -90,7 +93,7 @@ export class ViewChanges implements Observer {
     const { view, isLearner } = node.peer!.views;
     const { number } = view;
     const before = this.#numbers.get(node) ?? 0;
-    // Without a vote this is harmless: the node represents nobody.
+    // Harmless if the node has no vote: it represents nobody.
     if (node.isMember && isLearner) this.#numbers.delete(node);
     else {
       if (number < before) this.#report("I16", `${node.name} goes back from view ${before} to ${number}`);
@@ -144,7 +147,7 @@ export class ViewChanges implements Observer {
             `${node.name}'s hold of ${resource} was not decided by a quorum of view ${view.number}`,
           );
       }
-      // A joint view meets both neighbours and, by the view after it, the next joint one.
+      // A joint view intersects both neighbours and, by way of the view after it, the next joint view.
       const reach = view.before === undefined ? 1 : 2;
       if (hold.valid && this.#newest > view.number + reach)
         this.#report(

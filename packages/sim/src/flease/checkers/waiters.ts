@@ -1,8 +1,8 @@
 import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
- * L1 for waiters on the lease layer. After the last fault every program acquires its resource once more,
- * keeps it briefly, and has enough time for that. A waiter that still waits at the end was forgotten.
+ * L1 for waiters on the lease layer. After the last fault every program has enough time to acquire its
+ * resource once more and keep it briefly. A waiter that still waits at the end was forgotten.
  */
 export class Waiters implements Observer {
   readonly #view: WorldView;

@@ -61,14 +61,14 @@ export class Packet extends SimEvent {
 const loopbackMs = 0.01;
 
 /**
- * Loses, duplicates, delays and reorders messages, and cuts directions between nodes. A node reaches itself
- * always: inside one machine nothing gets lost.
+ * Loses, duplicates, delays and reorders messages, and cuts directions between nodes. A node can always reach
+ * itself: nothing is lost inside a machine.
  */
 export class Network {
   readonly #random: SimRandom;
   readonly #schedule: (packet: Packet, delayMs: number) => void;
   #plan: NetworkPlan;
-  /** Directions that are cut, as `from * size + to`. A direction may be cut several times over. */
+  /** Directions that are cut, as `from * size + to`. A direction may be cut several times at once. */
   readonly #cuts: number[];
   readonly #size: number;
   readonly #lost: ((packet: Packet) => void) | undefined;
@@ -116,7 +116,7 @@ export class Network {
     this.#cuts[at] = Math.max(0, this.#cuts[at]! - 1);
   }
 
-  /** From now on the network is good: nothing is cut or lost, and messages are quick. */
+  /** From now on the network is good: nothing is cut or lost, and messages are fast. */
   heal(meanDelayMs: number): void {
     this.#cuts.fill(0);
     this.#plan = { ...this.#plan, ...faultlessNetwork, meanDelayMs };

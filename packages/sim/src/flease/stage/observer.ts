@@ -29,12 +29,12 @@ export interface Claim {
   readonly resource: string;
   readonly token: number;
   readonly lease: Lease;
-  /** A reader's: others that are shared do not exclude it. */
+  /** The lease is a reader's: it does not exclude other shared ones. */
   readonly shared: boolean;
   readonly beganMs: number;
   /** The last time at which its program saw it held. */
   heldMs: number;
-  /** The time at which its program stopped using the resource, or saw that it must; undefined before. */
+  /** When its program stopped using the resource or saw that it must stop; undefined before that. */
   endedMs: number | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface TenureLookup {
   of(node: NodeView, resource: string): Tenure | undefined;
 }
 
-/** One request handled by one acceptor. The record is reused: it counts during the call. */
+/** One request handled by one acceptor. The record is reused, so it is valid only during the call. */
 export interface AcceptorStep {
   node: NodeView;
   request: Message;
@@ -112,7 +112,7 @@ export interface Tenure {
   until: number;
 }
 
-/** A hold that a node has in its books, and whether it is valid by that node's clocks at this instant. */
+/** A hold that a node has recorded, and whether it is valid by that node's clocks at this instant. */
 export interface Hold {
   node: NodeView;
   instance: Instance;
@@ -157,7 +157,7 @@ export interface Observer {
   answered?(life: string, resource: string, granted: boolean): void;
   /** A leader's work begins, or has settled. `campaign` stands for one call of `lead`. */
   leads?(campaign: object, claim: Claim, begins: boolean): void;
-  /** The end of a run in which nothing went wrong any more. */
+  /** The end of a run, long after the last fault. */
   calmEnded?(): void;
 }
 

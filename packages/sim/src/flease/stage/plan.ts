@@ -186,9 +186,9 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
 }
 
 /**
- * Resources that each member keeps in a run with a greedy client. The tenth that is reserved for clients with
- * few resources exceeds the number of other resources. Also, the number of names that the greedy client
- * wants.
+ * The number of resources that each member keeps in a run with a greedy client: the tenth reserved for
+ * clients with few resources is more than the number of other resources. It is also the number of names that
+ * the greedy client wants.
  */
 const crowdedResources = 40;
 const greedyNames = 44;
@@ -240,7 +240,7 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
       ...chaos,
       slewEveryMs: random.magnitude(0.1, 1) * ttlMaxMs,
       slewMaxMs: random.pick(wall ? [1, 4] : [4, 4 * stormLeases]) * ttlMaxMs,
-      // A steady clock that is off by this much, while the wall clock is right, is soon detected, and its
+      // A steady clock that is wrong by this much while the wall clock is right is soon detected, and its
       // node restarts.
       rateEveryMs: random.chance(0.8) ? Infinity : chaos.rateEveryMs,
     },
@@ -248,8 +248,8 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
 }
 
 /**
- * In some runs a released lease often remains at some acceptors: the participant that released it contends
- * with waiters, in overlapping two-phase attempts.
+ * In some runs a released lease often remains at some acceptors. Then the participant that released it
+ * contends with waiters, in overlapping two-phase attempts.
  */
 function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
   if (!random.chance(lostReleaseRate)) return plan;
@@ -384,7 +384,7 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
   const { stepsTogether, rate, wall } = assumptionsOf[mode];
   const sometimes = (low: number, high: number) =>
     random.chance(0.5) ? random.magnitude(low * longest, high * longest) : Infinity;
-  // Each fault of a clock costs its acceptor a recovery wait: with many, nothing else would happen.
+  // Each clock fault costs its acceptor a recovery wait: with many faults nothing else would happen.
   const broken = random.magnitude(0.3 * longest, 15 * longest);
   return {
     crashEveryMs: sometimes(0.5, 5),

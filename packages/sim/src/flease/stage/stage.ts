@@ -11,17 +11,17 @@ import type { RunPlan, WorkloadPlan } from "./plan.js";
 import type { MachineNode, NodeView, ProgramNode } from "./node.js";
 import type { Claim, ClaimLookup, Observers, Tenure, TenureLookup, Waiter, WorldView } from "./observer.js";
 
-/** Mistakes of the host, which can be planted in the world only. */
+/** Mistakes of the host that can be planted only in the world. */
 export interface WorldMistakes {
   /** P40: the clients share one incarnation. */
   readonly sharedIncarnation?: boolean;
   /** P41: every other node has cells of another size. */
   readonly mixedCells?: boolean;
-  /** P47: members start although their wall clock is far below its reading in an earlier life. */
+  /** P47: members start even though their wall clock is far below a reading from an earlier life. */
   readonly earlyStart?: boolean;
-  /** Puts something mistaken between the waist and its provider. */
+  /** Puts something faulty between the waist and its provider. */
   readonly provider?: (provider: Provider) => Provider;
-  /** Puts something mistaken between the programs and the waist. */
+  /** Puts something faulty between the programs and the waist. */
   readonly leases?: (leases: Leases) => Leases;
 }
 
@@ -29,7 +29,7 @@ export interface WorldMistakes {
 export interface TenureIndex extends TenureLookup {
   begin(node: NodeView, instance: Instance): Tenure;
   end(node: NodeView, resource: string, how: "released" | "lapsed"): void;
-  /** The node has died, and with it all that it held. */
+  /** The node has died and lost everything that it held. */
   crash(node: NodeView): void;
 }
 
@@ -62,7 +62,7 @@ export interface Stage extends WorldView {
   readonly observers: Observers;
   /** Some nodes have programs on the waist. */
   readonly hasWaist: boolean;
-  /** Nothing goes wrong any more. */
+  /** The last fault is over. */
   readonly calm: boolean;
   at(timeMs: number, body: () => void, code?: number): void;
   schedule(event: SimEvent, delayMs: number): void;
@@ -70,9 +70,12 @@ export interface Stage extends WorldView {
   cancel(event: SimEvent): void;
   /** A promise of this node may continue when the present event is over. */
   stir(node: NodeView): void;
-  /** Async functions of a program's or a provider's own, between two calls: a few turns in which others get on. */
+  /**
+   * Simulates async functions of programs or providers between two calls: a few turns in which others can
+   * run.
+   */
   pass(turnsMax: number): Promise<void>;
-  /** A program has failed as none may: the run ends. */
+  /** A program has failed in a way that is not allowed: the run ends. */
   fail(error: unknown): void;
   /** A client has exited cleanly. */
   left(node: NodeView): void;
@@ -82,6 +85,6 @@ export interface Stage extends WorldView {
   drawLateMs(): number;
   /** The name under which a node's proposer works. */
   ownerFor(node: NodeView, owner: string): string;
-  /** Shows the observers the holds of what an event may have touched. */
+  /** Shows the observers the holds of the resources that an event may have affected. */
   look(resource: string | undefined, actor: NodeView | undefined): void;
 }

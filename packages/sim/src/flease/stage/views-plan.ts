@@ -6,13 +6,17 @@ import type { SimRandom } from "../../kit/random.js";
 export interface ViewsPlan {
   /** The members of the initial view; the settings name all that may ever be members. */
   readonly first: Membership;
-  /** The calm of the same run without changes. */
+  /** The length of the calm that the same run has without changes, ms. */
   readonly stayingCalmMs: number;
-  /** Several may begin changes at one moment, which may end in halves that cannot go on: L1 is not checked. */
+  /**
+   * Several operators may begin changes at the same time. These may get stuck halfway, so L1 is not checked.
+   */
   readonly rivals: boolean;
-  /** A crash may destroy a member's file: in the end too few may have a vote, so L1 is not checked. */
+  /**
+   * A crash may destroy a member's file. At the end too few members may have a vote, so L1 is not checked.
+   */
   readonly lossRate: number;
-  /** Mean time between two tries to change the members. */
+  /** The mean time between two attempts to change the members. */
   readonly changeEveryMs: number;
   /** Share of messages that carry the sender's view. */
   readonly noteRate: number;
@@ -30,7 +34,7 @@ interface Changing {
   readonly views?: ViewsPlan | undefined;
 }
 
-/** A change takes a full wait: without more time hardly two would follow each other. */
+/** A change takes a full wait: without more time there would hardly ever be two in a row. */
 const stormStretch = 1.5;
 
 /** Drawn from a stream of its own, so the rest of the run stays the same. */

@@ -11,14 +11,14 @@ export interface WatchedWorld extends WorldView {
   readonly sharedWall: Readonly<SharedWall>;
 }
 
-/** Watches a run event by event and message by message, to show it. It changes nothing. */
+/** Watches a run event by event and message by message, in order to display it. It changes nothing. */
 export interface Watcher extends Observer {
   /** The world is built, and nothing has happened. */
   begins(world: WatchedWorld): void;
-  /** A message is on its way; it arrives unless its receiver dies or is stopped. */
+  /** A message is on its way. It arrives unless its receiver dies or is stopped. */
   departed(packet: Packet, arrivesMs: number): void;
   /** The network has lost a message that was just sent. */
   lost(packet: Packet): void;
-  /** An event is over. Promises that it has stirred continue later, at the same time. */
+  /** An event is over. Promises that it has resolved continue later, at the same time. */
   happened(event: SimEvent): void;
 }

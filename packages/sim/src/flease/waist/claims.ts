@@ -3,7 +3,7 @@ import type { ProgramNode } from "../stage/node.js";
 import type { Claim, ClaimLookup, Waiter } from "../stage/observer.js";
 import type { Stage } from "../stage/stage.js";
 
-/** In half of the cases every program that believes it holds a resource checks when another gets it. */
+/** In half of the cases, when a program gets a resource, every program that believes it holds it checks. */
 const othersLookRate = 0.5;
 
 /** The index of claims on the lease layer. */

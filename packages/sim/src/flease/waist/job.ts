@@ -7,17 +7,17 @@ import type { Waist } from "./waist.js";
 /** The reason for cancelling a wait of the job's own. */
 class HasAnother extends Error {}
 
-/** Callers of one job that begin in one turn, and how often each of them asks, at most. */
+/** The most callers in one job that begin in one turn, and the most requests by each of them. */
 const callersMax = 4;
 const roundsMax = 4;
 
-/** Turns of promises between two calls of one program, at most. */
+/** The most turns of promises between two calls of one program. */
 const ownTurnsMax = 8;
 
-/** Tries in a loop, at most, with nothing between two of them or with a short pause. */
+/** The most attempts in a loop, with no pause or a short pause between two of them. */
 const triesMax = 8;
 
-/** Shares of the longest lease: how long a job keeps what it has at most, and how long it is away. */
+/** Shares of the longest lease: the longest time for which a job holds, and for which it is away. */
 const holdLeases = 0.15;
 const restLeases = 0.05;
 
@@ -171,7 +171,7 @@ export class Job {
     return { ttl: settings.ttlMaxMs, wait: 1 + random.next() * workload.patienceMaxMs };
   }
 
-  /** It draws as many random numbers as a wait, so known seeds still show what they showed. */
+  /** Draws as many random numbers as a wait does, so that known seeds still show what they showed. */
   #optionsToTry(): TryAcquireOptions {
     const { ttl } = this.#options();
     return { ttl: ttl! };

@@ -36,12 +36,13 @@ const tooLateRate = 0.3;
 const calmThinkLeases = 0.05;
 const calmHoldLeases = 0.3;
 
-/** Changes that somebody who watches reads, and then goes. */
+/** How many changes a watching program reads before it leaves. */
 const changesRead = 4;
 
 /**
- * A program that uses the waist as programs do: it waits for one resource, holds it, looks at its lease, gives it back,
- * changes its mind, leads, asks who has what and takes it from others. One life of one node has some of them.
+ * A program that uses the waist as real programs do: it waits for one resource, holds it, looks at its lease,
+ * releases it, changes its mind, leads, asks who holds what, and takes it from others. One life of one node
+ * has several of them.
  */
 export class Program {
   readonly #world: Stage;
@@ -118,11 +119,11 @@ export class Program {
     await this.#hold(claim);
     claims.end(claim);
     const released = lease.release();
-    // From the call on it counts as not held.
+    // Counts as not held from the time of the call.
     claims.look(claim);
     await released;
     await this.#sleep(random.next() * settings.rpcTimeoutMs);
-    // An ended lease stays ended, even if the program has not noticed the end.
+    // An ended lease stays ended, even if the program has not noticed.
     claims.look(claim);
   }
 
@@ -171,7 +172,7 @@ export class Program {
         return;
       }
     }
-    // A program that has lost it may notice late; it must still be lost.
+    // A program that has lost its lease may notice late; the lease must still show as lost.
     await this.#sleep(random.next() * settings.ttlMaxMs);
     claims.look(claim);
   }
@@ -231,7 +232,7 @@ export class Program {
     }
   }
 
-  /** A signal that aborts at some time, for some. */
+  /** For some calls, a signal that aborts at some time. */
   #signal(): { signal?: AbortSignal } {
     const { random, calm, plan, settings } = this.#world;
     if (calm || !random.chance(plan.waist.abortRate)) return {};

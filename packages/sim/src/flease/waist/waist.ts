@@ -77,7 +77,7 @@ export class Waist implements FleaseDriver {
     return this.#world.nodes[member]!.name;
   }
 
-  /** Nothing refuses anybody here. */
+  /** Nothing here refuses a caller. */
   refusal(): undefined {
     return undefined;
   }
