@@ -8,7 +8,7 @@ import { open } from "../../packages/leasehold/src/index.js";
 import { eventually } from "../support/built.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 
-/** Users of a core, with clients that are made for etcd and with our own. */
+/** Users of a core, with clients made for etcd and with our own client. */
 let cluster: CoreCluster;
 afterEach(() => cluster[Symbol.asyncDispose]());
 
@@ -43,11 +43,11 @@ test("our client authenticates, and gets another token when the one it had is ov
   await using leases = await open(url, { user: "ann", password: "annpw" });
   await using lease = await leases.acquire("job", { ttl: "3s" });
   await new Promise((resolve) => setTimeout(resolve, 2_500));
-  // Renewed with other tokens than the first.
+  // Renewed with other tokens than the first one.
   expect(lease.signal.aborted).toBe(false);
   await using second = await leases.acquire("other", { ttl: "3s" });
   expect(second.signal.aborted).toBe(false);
-  // Its password has changed: the tokens that there were are over at once, and the old one is refused.
+  // Its password has changed: the existing tokens end at once, and the old password is refused.
   execFileSync(
     "etcdctl",
     [
@@ -79,7 +79,7 @@ for (const program of ["etcd", "leasehold"] as const)
     const [server] = cluster.servers;
     await server!.kill("SIGTERM");
     server!.start();
-    // Meanwhile our own client asks nothing, which would get it another token.
+    // Meanwhile our own client sends no request that would get it another token.
     await eventually("the server", () => isAnswering(put));
     await expect.poll(() => heard, { timeout: 10_000 }).toContain("two");
     await leases.close();
@@ -164,7 +164,7 @@ async function shownBy({ endpoint }: CoreProcess): Promise<string> {
     try {
       for await (const bytes of response.body!) {
         text += decoder.decode(bytes as Uint8Array, { stream: true });
-        // A watch that was refused leaves its stream open for others.
+        // A refused watch leaves its stream open for other watches.
         if (/"canceled":|"events":/.test(text)) break;
       }
     } catch {
@@ -175,7 +175,7 @@ async function shownBy({ endpoint }: CoreProcess): Promise<string> {
   return (await Promise.all(said)).join("\n");
 }
 
-/** Until it listens. */
+/** Until the server listens. */
 async function listening({ endpoint }: CoreProcess): Promise<void> {
   for (let tries = 0; tries < 3_000; tries += 1) {
     if (await fetch(`http://${endpoint}/version`).then(Boolean, () => false)) return;
@@ -197,11 +197,11 @@ test("a server that has just begun shows nothing by rights of the past, with a m
   expect(alone).not.toMatch(/kvs|events|blob|"hash"/);
   for (const server of others) server.start();
   await listening(others[0]!);
-  // Now they hear of a leader, and refuse.
+  // Now the servers learn of a leader, and refuse.
   const refused = /user name is empty|permission denied/;
   const together = await shownBy(first);
   expect(together.split("\n").map((line) => refused.test(line) || line)).toEqual([true, true, true, true]);
-  // What changes while one is away counts for it from its first answer on.
+  // Changes made while a server is down apply to it from its first answer on.
   etcdctl("--user=root:rootpw", "auth", "disable");
   await first.kill("SIGTERM");
   etcdctl("auth", "enable");

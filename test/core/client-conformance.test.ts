@@ -4,7 +4,10 @@ import type { Leases } from "leasehold";
 import { runConformance } from "leasehold/testing";
 import { CoreCluster, type Program } from "./support/core-cluster.js";
 
-/** Leases of a core as programs open them. Each case spends its time asleep, so they run side by side, on one cluster. */
+/**
+ * Leases of a core as programs open them. Each case spends its time sleeping, so the cases run concurrently
+ * on one cluster.
+ */
 for (const [program, servers] of [
   ["etcd", 1],
   ["etcd", 3],

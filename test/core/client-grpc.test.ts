@@ -10,7 +10,7 @@ import { CoreCluster } from "./support/core-cluster.js";
 
 const limits = { timeoutMs: 10_000 };
 
-/** Writes down what a watch tells. */
+/** Records what a watch reports. */
 class Ear implements WatchListener {
   readonly heard: string[] = [];
   missedCount = 0;
@@ -40,7 +40,7 @@ for (const program of ["etcd", "leasehold"] as const) {
 
     test("a key is created once, and changed by comparison with its lease kept", async () => {
       expect((await core.grantLease(7n, 30, limits)).seconds).toBe(30);
-      // As when the answer was lost.
+      // Simulates a lost answer.
       expect((await core.grantLease(7n, 30, limits)).seconds).toBe(30);
       const first = await core.create("once", "a", 7n, limits);
       const second = await core.create("once", "b", 7n, limits);
@@ -107,7 +107,7 @@ for (const program of ["etcd", "leasehold"] as const) {
       core.watch({ key: "compact", isPrefix: false }, revision - 1n, ear);
       await eventually("that something was missed", () => ear.missedCount === 1);
       await client.put("compact", "d");
-      // An etcd tells of the revision that was compacted last, too.
+      // An etcd also reports the revision that was compacted last.
       await eventually("what follows", () => ear.heard.at(-1) === "compact=d");
       expect(ear.missedCount).toBe(1);
     });

@@ -12,7 +12,7 @@ import { CoreCluster, type CoreProcess, type Program } from "./support/core-clus
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const code = (name: string) => expect.objectContaining({ code: name });
-/** Figures that a reader of the output may want; the bounds that are tested are generous. */
+/** Figures that a reader of the output may want. The tested bounds are generous. */
 const figures: string[] = [];
 afterAll(() => {
   process.stdout.write(`${figures.join("\n")}\n`);
@@ -98,7 +98,7 @@ for (const program of ["etcd", "leasehold"] as const satisfies Program[]) {
       const tookMs = performance.now() - killedMs;
       note("take-over from a holder that was killed, ttl 3 s", tookMs);
       expect(lease.token).toBeGreaterThan(token);
-      // Renewed at most a third of the ttl before it was killed.
+      // Renewed no earlier than a third of the TTL before it was killed.
       expect(tookMs).toBeGreaterThan(1_500);
       expect(tookMs).toBeLessThan(3_000 + 2_500);
       await lease.release();
@@ -202,7 +202,7 @@ for (const program of ["etcd", "leasehold"] as const satisfies Program[]) {
   });
 }
 
-/** False when the lease is lost meanwhile. */
+/** False if the lease is lost meanwhile. */
 async function lastsFor(lease: Lease, ms: number): Promise<boolean> {
   for (let passedMs = 0; passedMs < ms && lease.remaining() > 0; passedMs += 100) await sleep(100);
   return lease.remaining() > 0;

@@ -8,7 +8,7 @@ import { mainPath } from "../support/built.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 import { tamperWith } from "./support/tampered.js";
 
-/** Servers whose disks bear something else than was written there, with all checksums right. */
+/** Servers whose disks contain something other than what was written there, with all checksums valid. */
 
 const run = promisify(execFile);
 const patience = { timeout: 60_000, interval: 200 };
@@ -20,7 +20,10 @@ async function etcdctl(cluster: CoreCluster, ...words: string[]): Promise<string
   return stdout;
 }
 
-/** Snapshots are taken often, as it is those that are changed; what is not in one yet comes from the log. */
+/**
+ * Snapshots are taken often, because snapshots are what the test changes. What is not in a snapshot yet comes
+ * from the log.
+ */
 const flags = ["--snapshot-count", "10"];
 
 const initialCheck = "ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK";
@@ -46,7 +49,7 @@ async function idOf(server: CoreProcess): Promise<bigint> {
   return (await server.client.status()).header!.memberId;
 }
 
-/** Stops a server that follows, and changes what stands on its disk. */
+/** Stops a follower, and changes the data on its disk. */
 async function tamperedFollower(cluster: CoreCluster): Promise<CoreProcess> {
   const leader = await cluster.leader();
   const server = cluster.servers.find((each) => each !== leader)!;
@@ -103,7 +106,7 @@ test(
       `core://${cluster.endpoints}`,
     ]).catch((error: { stdout: string }) => error);
     expect(doctor.stdout).toMatch(`the keys of ${wrong.name} are not those of the other servers`);
-    // Put out while it is there, it is raised again.
+    // When it is disarmed while the corruption persists, the alarm is raised again.
     await etcdctl(cluster, "alarm", "disarm");
     await expect.poll(() => etcdctl(cluster, "alarm", "list"), patience).toMatch("CORRUPT");
     const remove = create(MemberRemoveRequestSchema, { ID: id });
@@ -133,7 +136,8 @@ test(
     const leader = await cluster.leader();
     await leader.client.put("k1", "goes on");
 
-    // Without the check it serves; then one that is right goes on with it, as two of three have what it has.
+    // Without the check the server serves. Then a sound one continues with it, because two of three have the
+    // same data.
     delete environments[index]![initialCheck];
     wrong.start();
     const right = cluster.servers.find((each) => each !== wrong && each !== leader)!;
@@ -145,7 +149,8 @@ test(
     expect(right.output).toMatch(`the keys of ${wrong.name} are not those of a majority`);
     expect(right.output).toMatch(`initial check: the same keys as ${leader.name}`);
 
-    // With the only one down that has the same, nobody can tell who is right: it waits, and ends when it is told to.
+    // While the only other server with the same data is down, nobody can tell which is right: the server
+    // waits, and ends when it is told to.
     await leader.kill();
     await right.kill();
     right.output = "";
@@ -208,7 +213,7 @@ test(
       .toMatch(/initial check: the same keys as s2, s3 at revision/);
     await expect.poll(() => one!.output, patience).toMatch(/serves clients/);
     expect(one!.output).not.toMatch("cannot catch up");
-    // All at once, as after a power cut; then one whose peers do not answer.
+    // All servers at once, as after a power cut; then a server whose peers do not answer.
     await Promise.all(cluster.servers.map((server) => server.kill()));
     for (const server of cluster.servers) server.output = "";
     for (const server of cluster.servers) server.start();

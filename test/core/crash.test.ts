@@ -4,8 +4,9 @@ import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 import { Load, callMs, sleep } from "./support/load.js";
 
 /**
- * Real processes that are killed under load. Clients write and read a few keys through all servers, write down when each call
- * began and ended, and the history must be linearizable: an acknowledged write that is lost, or a stale read, is found.
+ * Real processes that are killed under load. Clients read and write a few keys through all servers and record
+ * when each call began and ended. The history must be linearizable: a lost acknowledged write or a stale read
+ * is detected.
  */
 let cluster: CoreCluster | undefined;
 afterEach(async () => {
@@ -84,7 +85,7 @@ describe("three servers under load, killed with SIGKILL", () => {
     await third.kill();
     await cluster.leader();
     const value = "x".repeat(2_000);
-    // More than a leader keeps behind a snapshot (5000 entries).
+    // More than a leader keeps behind a snapshot (5,000 entries).
     for (let number = 0; number < 9_000; number += 300)
       await Promise.all(
         Array.from({ length: 300 }, (_, index) =>
@@ -134,7 +135,7 @@ test("writes go on within two election timeouts after a leader's death, in six r
     `gap in writes of a survivor's client after the leader was killed, election timeout ${electionMs} ms: ${gapsMs.join(", ")} ms`,
   );
   gapsMs.sort((a, b) => a - b);
-  // At the worst, but for one election in which the votes were split.
+  // The worst case, except for one election with split votes.
   expect(gapsMs[5]).toBeLessThan(2 * electionMs);
 });
 

@@ -10,7 +10,7 @@ import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 import { etcdctl } from "./support/etcdctl.js";
 
-/** Flags of etcd's that say who is let in, and how. Where etcd has the same, it is held against the same test. */
+/** etcd's flags for client access. Where etcd has the same flag, it must pass the same test. */
 
 const patience = { timeout: 30_000 };
 const programs = ["leasehold", "etcd"] as const;
@@ -87,7 +87,7 @@ test.each(programs)(
       .poll(() => spoken(endpoint, "ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2"), patience)
       .toBe("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
     expect(await spoken(endpoint, "ECDHE-ECDSA-AES256-GCM-SHA384", "TLSv1.2")).toBeUndefined();
-    // An etcd that was built with a later Go speaks TLS 1.3 beside what it was told.
+    // An etcd built with a later Go supports TLS 1.3 in addition to the configured versions.
     const later = await spoken(endpoint, "TLS_AES_128_GCM_SHA256", "TLSv1.3");
     expect(program === "etcd" || later === undefined).toBe(true);
     const put = () =>
@@ -267,7 +267,7 @@ test("Unix sockets and several addresses, for clients and for servers; one that 
   const [port, peerPort] = await freePorts(2);
   const names = ["a", "b", "c"];
   const place = (name: string, what: string) => `unix://${join(folder, `${name}.${what}`)}`;
-  // One of them has an address of TCP beside it.
+  // One of them also has a TCP address.
   const peers = `http://127.0.0.1:${peerPort},${place("a", "more")}`;
   const urlOf = (name: string) => (name === "a" ? `http://127.0.0.1:${peerPort}` : place(name, "peer"));
   const cluster = names.map((name) => `${name}=${urlOf(name)}`).join(",");
@@ -304,7 +304,7 @@ test("Unix sockets and several addresses, for clients and for servers; one that 
     expect(readFileSync(join(folder, "b.log"), "utf8")).toMatch(
       /^\d{4}-\d\d-\d\dT.*serves clients at unix:/m,
     );
-    // Where one listens, nobody else does.
+    // While one server listens, no other can listen there.
     const second = leasehold([
       "core",
       "--data-dir",

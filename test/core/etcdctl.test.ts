@@ -101,7 +101,7 @@ function run(endpoints: string, words: readonly string[], input?: string): Promi
   });
 }
 
-/** Runs etcdctl until it has told of so many events of those that `cause` makes. */
+/** Runs etcdctl until it has reported this many of the events that `cause` creates. */
 async function watching(
   endpoints: string,
   words: readonly string[],

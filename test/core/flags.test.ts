@@ -12,11 +12,11 @@ import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 import { etcdctl } from "./support/etcdctl.js";
 
-/** Flags of `leasehold core`, each against servers that run. */
+/** Flags of `leasehold core`, each tested with running servers. */
 
 const patience = { timeout: 30_000 };
 
-/** etcdctl that does not look at the server's certificate. */
+/** An etcdctl that does not verify the server's certificate. */
 const trusting = (cluster: CoreCluster, ...words: string[]) =>
   etcdctl(
     cluster.servers.map(({ endpoint }) => `https://${endpoint}`).join(),
@@ -55,7 +55,7 @@ test("--auto-tls and --peer-auto-tls: self-made certificates on both ports, kept
   try {
     for (const server of cluster.servers) server.start();
     await expect.poll(() => trusting(cluster, "put", "a", "1").catch(String), patience).toBe("OK\n");
-    // All of them have it: they talk to each other.
+    // All of them have it, so they can talk to each other.
     for (const { endpoint } of cluster.servers) {
       const key = Buffer.from("a").toString("base64");
       expect(await jsonOf(endpoint, "/v3/kv/range", { key })).toMatchObject({ count: "1" });
@@ -201,7 +201,7 @@ test.each(["leasehold", "etcd"] as const)(
       const [leaves, stays] = Array.from({ length: 2 }, () => asked("/v3/kv/range", { key: "YQ==" }));
       await new Promise((resolve) => setTimeout(resolve, 500));
       expect([leaves!.said.text, stays!.said.text]).toEqual(["", ""]);
-      // gRPC has bounds of its own.
+      // gRPC has limits of its own.
       expect((await cluster.servers[0]!.client.range("a")).count).toBe(0n);
       leaves!.call.destroy();
       watches[0]!.call.destroy();

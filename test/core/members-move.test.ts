@@ -9,7 +9,7 @@ import { mainPath } from "../support/built.js";
 import { CoreProcess } from "./support/core-cluster.js";
 import { sleep } from "./support/load.js";
 
-/** Servers that go on at other addresses, while another one is away and does not hear of it. */
+/** Servers that move to other addresses while another server is down and does not learn of it. */
 
 const patienceMs = 60_000;
 const testMsMax = 300_000;
@@ -61,14 +61,14 @@ class Movable implements AsyncDisposable {
     return server;
   }
 
-  /** Tells the others that a server is elsewhere from now on. */
+  /** Notifies the other members of a server's new address. */
   async agree(asked: number, moving: number, ID: bigint): Promise<void> {
     this.#places[moving]!.peer = this.#spare.shift()!;
     const request = create(MemberUpdateRequestSchema, { ID, peerURLs: [this.#places[moving]!.peer] });
     await this.servers[asked]!.client.call("Cluster", "MemberUpdate", request);
   }
 
-  /** Starts it where it is now. */
+  /** Starts the server at its current address. */
   start(index: number): void {
     this.servers[index] = this.#processAt(this.#places[index]!);
     this.servers[index]!.start();
@@ -121,7 +121,7 @@ test(
   "a server moves while another one is away, and the two go on without the third",
   async () => {
     await using cluster = await movedWithoutTheThird();
-    // Nobody is left that both know where to find.
+    // There is no member left whose address both know.
     await cluster.kill(0);
     cluster.start(2);
     expect(await cluster.serves(2)).toBe("done");

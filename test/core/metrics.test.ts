@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 import { report } from "../stores/support.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 
-/** What etcd's alerts and public dashboards ask for (its mixin, the rules of 3.4, 3070), by type and labels. */
+/**
+ * The metrics that etcd's alerts and public dashboards use (its mixin, the rules of 3.4, dashboard 3070), by
+ * type and labels.
+ */
 const asked = {
   etcd_server_has_leader: ["gauge"],
   etcd_server_leader_changes_seen_total: ["counter"],
@@ -133,11 +136,11 @@ test("a server that loses its leader says so, counts what failed, and a normal s
   expect(sumOf(text, "etcd_server_proposals_failed_total")).toBe(1);
   expect(sumOf(text, "etcd_server_read_indexes_failed_total")).toBeGreaterThanOrEqual(1);
   expect(sumOf(text, "etcd_network_peer_sent_failures_total")).toBeGreaterThan(0);
-  // Those who stay away are named in the end.
+  // Absent members are named at the end.
   await expect.poll(() => follower.output, { timeout: 30_000 }).toContain(`no connection to ${leader.name}`);
 });
 
-/** Debian's promtool, which is installed if it can be. */
+/** Debian's promtool, which is installed if possible. */
 function hasPromtool(): boolean {
   const isThere = () => spawnSync("promtool", ["--version"]).status === 0;
   if (isThere()) return true;
@@ -161,7 +164,7 @@ test("Prometheus' promtool reads the text, and finds fault with nothing but name
   await using cluster = await CoreCluster.start(3);
   const input = await metricsOf(cluster.servers[0]!);
   const { status, stderr, stdout } = spawnSync("promtool", ["check", "metrics"], { input, encoding: "utf8" });
-  // 1: it cannot be read; 3: it can, and a name is not as Prometheus' own advice would have it.
+  // 1: the file cannot be read; 3: it can, but a name does not follow Prometheus' advice.
   expect([0, 3]).toContain(status);
   const faults = `${stdout}${stderr}`
     .trim()

@@ -108,7 +108,7 @@ describe("three servers in cleartext", () => {
       await etcdctl(cluster.endpoints, ...line.split(" "));
     const address = `core://${cluster.endpoints}`;
     try {
-      // It cannot even be opened: the first look at the core is refused.
+      // Even opening fails: the first request to the core is refused.
       await expect(openNamedLeases([address])).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
       const wrong = openNamedLeases([address], { user: "ann", password: "no" });
       await expect(wrong).rejects.toMatchObject({ code: "UNAUTHENTICATED" });

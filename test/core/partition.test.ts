@@ -12,8 +12,8 @@ import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 import { Load, callMs, sleep } from "./support/load.js";
 
 /**
- * Three servers, each in a network namespace of its own. The leader is cut off from the others, and its clients still reach
- * it: it must not answer them with what is no longer so.
+ * Three servers, each in its own network namespace. The leader is cut off from the other servers but not from
+ * its clients: it must not give them stale answers.
  */
 let site: Site | undefined;
 let cluster: CoreCluster | undefined;
@@ -27,7 +27,7 @@ afterEach(async () => {
 const electionMs = 1_000;
 const table = "lhcore";
 
-/** Between servers nothing passes any more, in neither direction; clients are heard. */
+/** Blocks all traffic between servers, in both directions. Clients can still connect. */
 function cut({ namespace }: Place): void {
   const rules = `table inet ${table} {
     chain i { type filter hook input priority 0; policy accept; tcp dport 2380 drop; tcp sport 2380 drop; }
@@ -85,7 +85,7 @@ test("a deposed leader refreshes no lease", async () => {
   refresh();
   await expect.poll(() => answers).toEqual([60n]);
   cut(placeOf(leader));
-  // So long it may count on what the others have promised: nobody else leads yet.
+  // For this long the leader may rely on the promises of the others: nobody else leads yet.
   await sleep(electionMs);
   refresh();
   const survivor = servers.find((server) => server !== leader)!;

@@ -31,7 +31,7 @@ interface Told {
   last: number;
 }
 
-/** Small bounds: each of them is met. */
+/** The bounds are small, so that each of them is reached. */
 const limits = {
   unitsPerTurn: 64,
   watchBatch: 8,
@@ -40,7 +40,7 @@ const limits = {
   watchBytesTotalMax: 40_000,
 };
 
-/** Random clients that watch one server's keys, and write them. */
+/** Random clients that write one server's keys and watch them. */
 export class RandomWatches {
   readonly #random: SimRandom;
   readonly #cluster: VirtualCluster;
@@ -78,7 +78,7 @@ export class RandomWatches {
     };
   }
 
-  /** @returns what was wrong */
+  /** @returns a description of what was wrong */
   run(): string | undefined {
     for (let step = 0; step < steps; step += 1) {
       this.#step();
@@ -239,7 +239,7 @@ export class RandomWatches {
       : `heard ${heard.join(" ")}, and not ${expected.join(" ")}`;
   }
 
-  /** A client goes on from there. */
+  /** A client continues from there. */
   #judgeProgress(open: ReadonlyMap<bigint, Told>, { header }: WatchResponse): string | undefined {
     for (const told of open.values()) {
       const untold = this.#changes(told, told.last + 1, Number(header!.revision));

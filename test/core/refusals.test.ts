@@ -9,7 +9,7 @@ import { layBatch, sectorBytes } from "../../packages/leasehold/src/journal/batc
 import { Authority } from "../support/pki.js";
 import { CoreCluster } from "./support/core-cluster.js";
 
-/** What a server refuses: one clear line, and an exit code. */
+/** Refusals by a server: one clear line, and an exit code. */
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "lh-refused-"));
@@ -88,12 +88,12 @@ describe("settings", () => {
   });
 });
 
-/** After it there is room that the journal has made ready, and not used. */
+/** Followed by space that the journal has allocated and not used. */
 function usedBytes(journal: Buffer): number {
   return journal.findLastIndex((byte) => byte !== 0) + 1;
 }
 
-/** The next write, of which one sector came to the disk. */
+/** The next write, of which only one sector reached the disk. */
 function tornWrite(journal: Buffer): Buffer {
   const end = usedBytes(journal);
   const before = journal.readUInt32LE(end - 4) & 0x0fff_ffff;

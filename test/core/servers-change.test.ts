@@ -22,7 +22,10 @@ import { report } from "../stores/support.js";
 import { CoreProcess } from "./support/core-cluster.js";
 import { Load, sleep } from "./support/load.js";
 
-/** Servers that come and go, as processes, while clients write; a checker of linearizability judges what they saw. */
+/**
+ * Servers that join and leave, as processes, while clients write. A linearizability checker judges what the
+ * clients saw.
+ */
 
 const run = promisify(execFile);
 const waitMsMax = 20_000;
@@ -83,7 +86,7 @@ function processAt({ name, client, peer }: Place, initial: string, more: readonl
 const isReady = (server: CoreProcess) => async () =>
   (await server.client.range("ready", 1_000)) !== undefined;
 
-/** The cluster that runs: clients ask these, one after the other. */
+/** The running cluster: clients ask its servers one after another. */
 class Grown {
   readonly servers: CoreProcess[] = [];
   readonly #places = new Map<CoreProcess, Place>();

@@ -5,7 +5,7 @@ import { report } from "../stores/support.js";
 import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
 import { sleep } from "./support/load.js";
 
-/** Servers that stand still for a moment, or whose connections are slow: etcd answers every request then. */
+/** Servers that stop for a moment, or whose connections are slow: etcd still answers every request. */
 let site: Site | undefined;
 let cluster: CoreCluster | undefined;
 afterEach(async () => {
@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const callMs = 60_000;
 
-/** @returns what has failed, by its text */
+/** @returns the failures, by message */
 async function put(
   { client }: CoreProcess,
   puts: number,

@@ -150,7 +150,7 @@ test("a server with a slow disk lags and is named for both, and one whose clock 
         { NODE_OPTIONS: preload("slow-disk.mjs"), TEST_WRITE_MS: "1500" },
         { NODE_OPTIONS: preload("fast-clock.mjs"), TEST_CLOCK_RATE: "1.5" },
       ][index]!,
-    // Nobody is to be elected whose disk or clock is not sound.
+    // A server whose disk or clock is faulty must not be elected.
     flags: ["--election-timeout", "5000"],
   });
   try {

@@ -10,7 +10,7 @@ import {
 import { report } from "../stores/support.js";
 import { CoreCluster, type Program } from "./support/core-cluster.js";
 
-/** Figures, side by side in one run: they are printed, and only what would be a fault fails. */
+/** Figures measured in the same run. They are printed; only a clear fault fails the test. */
 let clusters: CoreCluster[] = [];
 afterEach(async () => {
   await Promise.all(clusters.map((cluster) => cluster[Symbol.asyncDispose]()));
@@ -42,7 +42,7 @@ test.each([1, 3])(
   },
 );
 
-/** @returns what ours does in a second */
+/** @returns what our server achieves per second */
 async function sideBySide(
   count: number,
   what: string,
@@ -51,7 +51,7 @@ async function sideBySide(
   const programs: Program[] = ["leasehold", "etcd"];
   for (const program of programs) clusters.push(await CoreCluster.start(count, { program }));
   const best = [0, 0];
-  // In turn, so that whatever else the machine does hits both.
+  // Alternates between them, so that other load on the machine affects both.
   for (let round = 0; round < 3; round++)
     for (const [index, cluster] of clusters.entries())
       best[index] = Math.max(best[index]!, await measure(cluster));

@@ -118,7 +118,7 @@ function contents({ ca, cert, key }: TlsFiles): { ca: Buffer; cert: Buffer; key:
   return { ca: readFileSync(String(ca)), cert: readFileSync(String(cert)), key: readFileSync(String(key)) };
 }
 
-/** What etcd's Lock service answers a client that gives no token: the key, or why it is refused. */
+/** The answer of etcd's Lock service to a client without a token: the key, or the reason for the refusal. */
 async function lock(endpoint: string, tls: TlsFiles, name: string): Promise<string> {
   const { ca, cert, key } = contents(tls);
   const client = new Client(endpoint, credentials.createSsl(ca, key, cert));
@@ -140,7 +140,7 @@ async function lock(endpoint: string, tls: TlsFiles, name: string): Promise<stri
   }
 }
 
-/** The same of the JSON API, for a read. */
+/** The same for a read over the JSON API. */
 function json(endpoint: string, tls: TlsFiles): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { method: "POST", ...contents(tls), agent: false };
@@ -172,12 +172,12 @@ test("who gives no token is the user of the certificate's common name, through L
   expect(await etcdctl(["put", "a/1", "x"], ann)).toBe("OK\n");
   await expect(etcdctl(["get", "b"], ann)).rejects.toThrow("permission denied");
   await expect(etcdctl(["get", "a/1"], unknown)).rejects.toThrow("permission denied");
-  // A token says more than the certificate.
+  // A token overrides the certificate.
   expect(await etcdctl(["--user", "root:rootpw", "get", "b"], ann)).toBe("b\n1\n");
   expect(await lock(endpoint, ann!, "a/lock")).toMatch(/^a\/lock\//);
   expect(await lock(endpoint, ann!, "b")).toMatch("permission denied");
   expect(await lock(endpoint, unknown!, "a/lock")).toMatch("permission denied");
-  // As at etcd, JSON has users by token only.
+  // As in etcd, the JSON API identifies users only by token.
   expect(await json(endpoint, ann!)).toMatch("user name is empty");
   await etcdctl(["--user", "root:rootpw", "auth", "disable"], ann);
 });

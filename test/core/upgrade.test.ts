@@ -19,9 +19,9 @@ import { bytes, type Client } from "./support/client.js";
 import { CoreProcess } from "./support/core-cluster.js";
 import { Load, sleep } from "./support/load.js";
 
-/** Servers of the version before and of this one in one cluster, one restarted after the other under load. */
+/** Servers of the previous version and of this one in one cluster, restarted one after another under load. */
 
-/** The last commit whose servers speak version 7 of the protocol between servers, and no later one. */
+/** The last commit whose servers support version 7 of the protocol between servers, and no later one. */
 const formerCommit = "287ec86f";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const waitMsMax = 60_000;
@@ -110,7 +110,7 @@ const serves = (server: CoreProcess) =>
     return true;
   });
 
-/** One server ends in order and begins with another version. */
+/** Stops one server cleanly and starts it with another version. */
 async function stopAndStart(place: Place, version: Version): Promise<void> {
   await place[place.running].kill("SIGTERM");
   place.running = version;
@@ -123,7 +123,7 @@ async function restart(place: Place, version: Version): Promise<void> {
   await serves(place[version]);
 }
 
-/** Sees each write of one key, however often its stream ends. */
+/** Receives each write of one key, however often its stream ends. */
 class Watcher {
   readonly #clients: readonly Client[];
   readonly revisions: number[] = [];
@@ -165,7 +165,7 @@ class Watcher {
   }
 }
 
-/** Keeps one lease alive at whatever server answers; it must not be lost. */
+/** Keeps one lease alive at any server that answers. The lease must not be lost. */
 async function keepAlive(clients: readonly Client[], ID: bigint, over: AbortSignal): Promise<number> {
   let answers = 0;
   for (let number = 0; !over.aborted; number += 1) {
@@ -188,7 +188,7 @@ async function keepAlive(clients: readonly Client[], ID: bigint, over: AbortSign
   return answers;
 }
 
-/** Clients of a cluster all the while that its servers are restarted; `judge` says that nothing was lost. */
+/** Clients that use a cluster while its servers are restarted. `judge` checks that nothing was lost. */
 async function clientsOf(servers: readonly Place[]) {
   const former = servers.map((place) => place.former);
   const clients = former.map(({ client }) => client);
@@ -240,7 +240,7 @@ test.runIf(isThere)(
     const { judge } = await clientsOf(servers);
     const [first, second, third] = servers;
     for (const place of [first, second]) await restart(place, "present");
-    // One is of the former version: the cluster is, too, and may go back.
+    // While one server has the former version, so does the cluster, and a downgrade is possible.
     for (const { present } of [first, second]) expect(present.output).not.toContain("speaks version 8");
     for (const place of [first, second]) await restart(place, "former");
     for (const place of [first, second, third]) await restart(place, "present");
@@ -249,7 +249,7 @@ test.runIf(isThere)(
     );
     await judge();
 
-    // Now the way back is closed, and both say so.
+    // Now a downgrade is no longer possible, and both report that.
     await third.present.kill("SIGTERM");
     third.former.output = "";
     third.former.start();

@@ -51,7 +51,7 @@ export interface Sent {
   outcome: Outcome | undefined;
 }
 
-/** Servers in virtual time that a test makes do one thing after another. */
+/** Servers in virtual time that a test steers step by step. */
 export class VirtualCluster {
   readonly world: CoreWorld;
 
@@ -61,14 +61,14 @@ export class VirtualCluster {
     for (const observer of observers) this.world.reference.attach(observer);
   }
 
-  /** @throws Error with what a checker has found */
+  /** @throws Error with the violation found by a checker */
   run(forMs: number): void {
     this.world.runUntil(this.world.nowMs + forMs);
     const { violation } = this.world;
     if (violation !== undefined) throw new Error(`${violation.invariant}: ${violation.text}`);
   }
 
-  /** The leader, once there is one that all follow. */
+  /** The leader, once all follow one. */
   leader(): SimServer {
     for (let tries = 0; tries < 100; tries += 1) {
       this.run(100);
@@ -112,12 +112,12 @@ export class VirtualCluster {
     return outcome as Extract<ClientResponse, { $typeName: Type }>;
   }
 
-  /** The name of its failure. */
+  /** The name of the failure. */
   failure(server: SimServer, request: ClientRequest, credentials?: Credentials): string {
     return failureOf(this.outcome(server, request, credentials));
   }
 
-  /** These hear each other only. */
+  /** These servers receive messages only from each other. */
   isolate(...servers: SimServer[]): void {
     for (const { id } of servers) this.world.side.set(id, 1);
   }

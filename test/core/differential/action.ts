@@ -18,13 +18,13 @@ export interface Action {
   readonly service: ServiceName;
   readonly method: string;
   readonly request: JsonObject;
-  /** Whose token comes with it. */
+  /** The user whose token comes with the request. */
   readonly user?: string;
-  /** It may wait at the server while others follow; its answer is kept under this name. */
+  /** The request may wait at the server while others follow. Its answer is kept under this name. */
   readonly waitsAs?: string;
 }
 
-/** Rights are on in some of them. */
+/** Some sequences enable rights. */
 export interface Sequence {
   readonly withRights: boolean;
   readonly actions: readonly Action[];
@@ -38,7 +38,7 @@ export function methodOf(service: ServiceName, name: string) {
   return found;
 }
 
-/** The same JSON with each value that `change` knows replaced; `undefined` takes it out. */
+/** The same JSON with every value that `change` knows replaced; `undefined` removes the value. */
 export function mapped(
   json: JsonValue,
   change: (value: JsonValue, key: string) => JsonValue | undefined,
@@ -53,7 +53,7 @@ export function mapped(
 
 const bytesFields = new Set(["key", "rangeEnd", "value", "name", "keys"]);
 
-/** For people: bytes as text. */
+/** For humans: bytes as text. */
 export function shown(json: JsonValue): string {
   return JSON.stringify(json, (key, value: unknown) =>
     typeof value === "string" && bytesFields.has(key) && !value.startsWith("@")
@@ -65,6 +65,6 @@ export function shown(json: JsonValue): string {
 export function shownAction({ service, method, request, user, waitsAs }: Action): string {
   const who = user === undefined ? "" : `${user || "nobody"}: `;
   const label = waitsAs === undefined ? "" : ` as ${waitsAs}`;
-  // Names of users and roles are no bytes.
+  // Names of users and roles are not bytes.
   return `${who}${service}.${method} ${service === "Auth" ? JSON.stringify(request) : shown(request)}${label}`;
 }

@@ -12,7 +12,7 @@ export class Choices {
     return values[this.below(values.length)]!;
   }
 
-  /** One of the makers, as often as its weight says. */
+  /** Picks one of the makers, with a probability proportional to its weight. */
   weighted<T>(makers: readonly (readonly [weight: number, make: () => T])[]): T {
     let left = this.below(makers.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, make] of makers) {
@@ -36,8 +36,8 @@ export class Choices {
 }
 
 /**
- * The first numbers of xorshift are alike where its seeds are: neighbours among seeds would give the same short
- * sequences again and again (the last step of MurmurHash3 spreads them).
+ * The first numbers of xorshift are similar for similar seeds: neighbouring seeds would produce the same
+ * short sequences again and again. The last step of MurmurHash3 spreads them.
  */
 function mixed(seed: number): number {
   let hash = seed ^ (seed >>> 16);

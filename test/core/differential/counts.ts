@@ -4,17 +4,17 @@ import type { Compared } from "./pair.js";
 
 type Numbers = Map<string, number>;
 
-/** What sequences have asked for, and what became of it. */
+/** The requests in all sequences, and their outcomes. */
 export class Counts {
-  /** By method, and by field of a request or an answer, whatever it is in. */
+  /** By method, and by field of a request or answer at any depth. */
   readonly #answered: Numbers = new Map();
   readonly #fields: Numbers = new Map();
   readonly #refused: Numbers = new Map();
   readonly #told: Numbers = new Map();
-  /** What was not asked for, by the difference that is known. */
+  /** Requests that were left out, by known difference. */
   readonly leftOut: Numbers = new Map();
   #sequences = 0;
-  /** Differences that did not come again when there was more time: a busy machine. */
+  /** Differences that did not recur with more time: they are due to a busy machine. */
   onceOnly = 0;
 
   took({ actions }: Sequence, { answers, beside }: Compared): void {
@@ -60,7 +60,7 @@ function eventFields({ type = "PUT", prevKv }: JsonObject): string[] {
   return [prevKv === undefined ? String(type) : `${String(type)} with what was before`];
 }
 
-/** Names of fields and of enumerations' values, each once. */
+/** Names of fields and of enumeration values, each once. */
 function fieldsOf(json: JsonValue, found = new Set<string>()): Set<string> {
   if (typeof json !== "object" || json === null) return found;
   for (const [name, value] of Object.entries(json)) {

@@ -19,31 +19,31 @@ import { shrunk } from "./shrink.js";
 import type { Sequence } from "./action.js";
 
 /**
- * The same random requests to a real etcd and to ours: the answers are compared field by field. Not compared:
- * ids of cluster and member and the term (they are each cluster's own), what is left of a lease but by a few
- * seconds, the order of a list of leases or of a lease's keys (etcd's is by expiry, and by chance), and how
- * events are put together to messages. What differs is printed as the smallest sequence that still does.
- * `LEASEHOLD_SEEDS` is how many sequences, `LEASEHOLD_SEED` the first one's seed.
+ * Sends the same random requests to a real etcd and to our server, and compares the answers field by field.
+ * Not compared: ids of cluster and member and the term (each cluster has its own), the remaining time of a
+ * lease within a few seconds, the order of a list of leases or of a lease's keys (etcd's depends on expiry
+ * and chance), and how events are grouped into messages. A difference is printed as the smallest sequence
+ * that still shows it. `LEASEHOLD_SEEDS` is the number of sequences, `LEASEHOLD_SEED` the seed of the first.
  */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 125);
 const firstSeed = seedOf();
 
-/** A difference that a busy machine makes does not come again when there is more time. */
+/** A difference caused by a busy machine does not recur with more time. */
 const patienceMore = 4;
 
-/** More would hide a server that is wrong now and then. */
+/** More retries would hide a server that is wrong now and then. */
 const onceOnlyShareMax = 0.01;
 
-/** Rights cost passwords: they stay on for so many sequences. */
+/** Passwords make rights expensive: once enabled, rights stay enabled for this many sequences. */
 const sequencesPerBlock = 25;
 const blocksWithRightsEvery = 5;
 const hasRights = (seed: number): boolean =>
   Math.floor(seed / sequencesPerBlock) % blocksWithRightsEvery === blocksWithRightsEvery - 1;
 
-/** Servers that work beside each other. */
+/** Servers that run concurrently. */
 const pairs = 2;
 
-/** Each is for one pair. */
+/** Each belongs to one pair. */
 function* blocksOf(first: number, count: number): Generator<number[]> {
   for (let from = first; from < first + count;) {
     const to = Math.min(first + count, (Math.floor(from / sequencesPerBlock) + 1) * sequencesPerBlock);
@@ -52,13 +52,13 @@ function* blocksOf(first: number, count: number): Generator<number[]> {
   }
 }
 
-/** A mistake is planted in our server: it is enough to see that it is found. */
+/** A mistake is planted in our server: the test only checks that it is found. */
 const isPlanted = process.env["LEASEHOLD_PLANTED"] !== undefined;
 
-/** Then it is clear that something is wrong. */
+/** By then it is clear that something is wrong. */
 const differencesMost = isPlanted ? 1 : 10;
 
-/** What differs, as text; nothing where it does not come again. */
+/** The difference, as text; undefined if it does not recur. */
 async function smallestDifference(pair: Pair, sequence: Sequence): Promise<string | undefined> {
   const { difference: first } = await pair.compare(sequence, patienceMore);
   if (first === undefined) return undefined;
@@ -92,7 +92,7 @@ test(
     const counts = new Counts();
     const differences: string[] = [];
     const blocks = blocksOf(firstSeed, seeds);
-    // One after the other: to start is what costs most.
+    // One after another, because starting costs the most.
     let started: Promise<unknown> = Promise.resolve();
     const work = async () => {
       const starting = started.then(() => Pair.start());
@@ -120,7 +120,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([ours, etcd].map((cluster) => cluster[Symbol.asyncDispose]())));
 
-/** What is refused, or the answer without its header. */
+/** The refusal, or the answer without its header. */
 async function told(asked: Promise<object>): Promise<unknown> {
   try {
     const { header: _header, ...answer } = (await asked) as { header?: unknown };

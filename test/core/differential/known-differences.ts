@@ -5,7 +5,9 @@ import { usesIdOfEnded } from "./watch-ids.js";
 
 type Actions = readonly Action[];
 
-/** Where ours differs from the etcd that Debian has on purpose: `docs/core-compatibility.md` has the reasons. */
+/**
+ * Deliberate differences between our server and Debian's etcd. `docs/core-compatibility.md` has the reasons.
+ */
 const known: Readonly<Record<string, (actions: Actions) => boolean>> = {
   "etcd cuts, then sorts": (actions) => ofKeys(actions).some(({ request }) => holds(request, isCutFirst)),
   "a deletion from a key on, and a put there": (actions) =>
@@ -48,7 +50,7 @@ const known: Readonly<Record<string, (actions: Actions) => boolean>> = {
 
 export const knownDifferences: readonly string[] = Object.keys(known);
 
-/** The first known difference that they would meet. */
+/** The first known difference that these requests would meet. */
 export function knownDifference(actions: Actions): string | undefined {
   return Object.entries(known).find(([, isMet]) => isMet(actions))?.[0];
 }
@@ -74,14 +76,17 @@ function ofKeys(actions: Actions): Actions {
   return actions.filter(({ service }) => service === "KV");
 }
 
-/** A target, no order and a limit; etcd reads everything first where there are bounds. */
+/** A target, no order and a limit: with bounds etcd reads everything first. */
 function isCutFirst({ limit, rangeEnd, sortTarget, sortOrder, countOnly, ...more }: JsonObject): boolean {
   const isCut = limit !== undefined && rangeEnd !== undefined && countOnly !== true;
   const hasBounds = Object.keys(more).some((name) => /^(?:min|max)/.test(name));
   return isCut && !hasBounds && sortTarget !== undefined && sortOrder === undefined;
 }
 
-/** That a deletion from a key on may hit what a put beside it writes, etcd does not notice. */
+/**
+ * etcd does not notice that a deletion of an open-ended range may delete what a put in the same transaction
+ * writes.
+ */
 function putsWhatItDeletes(request: JsonObject): boolean {
   const put: string[] = [];
   const deletedFrom: string[] = [];
@@ -98,7 +103,7 @@ function keyOf(request: JsonValue): string {
   return Buffer.from(String((request as JsonObject)["key"] ?? ""), "base64").toString("latin1");
 }
 
-/** From the revision that was compacted last etcd 3.4 misses deletions. */
+/** A watch of etcd 3.4 that starts at the last compacted revision misses deletions. */
 function watchesWhatWasCompacted(actions: Actions): boolean {
   return actions.some(({ service, request }, at) => {
     if (service !== "Watch" || request["startRevision"] === undefined) return false;
@@ -111,7 +116,7 @@ function watchesWhatWasCompacted(actions: Actions): boolean {
   });
 }
 
-/** One whose address changes is no learner any more for etcd 3.4. */
+/** In etcd 3.4 a learner whose address changes is no longer a learner. */
 function changesLearner(actions: Actions): boolean {
   return actions.some(
     ({ method, request }, at) =>
@@ -126,7 +131,10 @@ function hasAddresses({ peerURLs }: JsonObject): boolean {
   return urls.length > 0 && urls.every((url) => String(url).startsWith("http://"));
 }
 
-/** At etcd the id of a member is a hash of its addresses and of the second: in one nobody is added twice. */
+/**
+ * In etcd a member's id is a hash of its addresses and the current second, so within one second the same
+ * member is not added twice.
+ */
 function addsAgain(actions: Actions): boolean {
   const added = actions
     .filter(({ method, request }) => method === "MemberAdd" && hasAddresses(request))
@@ -134,12 +142,12 @@ function addsAgain(actions: Actions): boolean {
   return new Set(added).size < added.length;
 }
 
-/** etcd 3.4 raises `NONE`, and that of member 0 ends it: there is no key to store it under. */
+/** etcd 3.4 raises `NONE`, and disarming it for member 0 ends it: there is no key under which to store it. */
 function raisesNone({ action, alarm }: JsonObject): boolean {
   return action === "ACTIVATE" && (alarm ?? "NONE") === "NONE";
 }
 
-/** While space is short etcd 3.4 counts the puts of the outer transaction only. */
+/** While space is short, etcd 3.4 counts only the puts of the outer transaction. */
 function putsInsideWithoutSpace(actions: Actions): boolean {
   const alarms = new Set<JsonValue>();
   for (const { method, request } of actions) {
@@ -154,7 +162,10 @@ function putsInsideWithoutSpace(actions: Actions): boolean {
   return false;
 }
 
-/** Who waits, and whose lease or key ends, gets the lock of etcd 3.4 later: only the first who asks for a name may. */
+/**
+ * If a waiter's lease or key ends, the waiter gets etcd 3.4's lock later; so only the first caller may ask
+ * for a name.
+ */
 function endsWhatWaits(actions: Actions): boolean {
   const names = new Set<JsonValue | undefined>();
   const leases = new Set<JsonValue | undefined>();
@@ -173,7 +184,7 @@ function endsWhatWaits(actions: Actions): boolean {
   return false;
 }
 
-/** Transactions inside, and the earlier values and leases of puts, etcd 3.4 does not look at. */
+/** etcd 3.4 does not check nested transactions, nor puts that keep the earlier value or lease. */
 function needsMoreRights(request: JsonObject, user: string | undefined): boolean {
   if (user !== "" && !isSomebody(user)) return false;
   return operationsOf(request).some(({ requestPut, requestTxn }) => {

@@ -4,15 +4,15 @@ import { CoreCluster } from "../support/core-cluster.js";
 import { type Action, type Sequence, shown, shownAction } from "./action.js";
 import { Target } from "./target.js";
 
-/** What differs. */
+/** The difference. */
 export interface Difference {
-  /** Absent: what was told beside the answers. */
+  /** Absent: the difference is in notifications, not in an answer. */
   readonly action: Action | undefined;
   readonly ours: JsonValue;
   readonly etcds: JsonValue;
 }
 
-/** A smaller sequence is to differ in the same way. */
+/** A smaller sequence must differ in the same way. */
 export function kindOf({ action, ours, etcds }: Difference): string {
   return `${action?.service}.${action?.method}: ${typeof ours}, ${typeof etcds}`;
 }
@@ -21,14 +21,14 @@ export interface Compared {
   readonly difference: Difference | undefined;
   /** Our answers. */
   readonly answers: readonly JsonValue[];
-  /** What was told beside, of ours. */
+  /** Our notifications. */
   readonly beside: JsonObject;
 }
 
-/** Until a stream of watches has told of what is written last: large values take their time. */
+/** The wait until a watch stream has reported the last write. Large values take time. */
 const endMsMax = 10_000;
 
-/** What else is still to come at one of the servers is waited for. */
+/** Waits for whatever is still to come from either server. */
 const restMsMax = 1_000;
 
 async function until(isSo: () => boolean, msMax: number): Promise<void> {
@@ -36,7 +36,7 @@ async function until(isSo: () => boolean, msMax: number): Promise<void> {
   while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 3));
 }
 
-/** A server of ours and one of etcd. */
+/** One of our servers and one etcd. */
 export class Pair implements AsyncDisposable {
   readonly #clusters: readonly CoreCluster[];
   readonly #targets: readonly [ours: Target, etcds: Target];
@@ -62,7 +62,7 @@ export class Pair implements AsyncDisposable {
     await Promise.all(this.#clusters.map((cluster) => cluster[Symbol.asyncDispose]()));
   }
 
-  /** Puts it to both, who are as good as new. Ends at the first difference. */
+  /** Runs the sequence on both, starting from an empty state. Ends at the first difference. */
   async compare({ withRights, actions }: Sequence, patience = 1): Promise<Compared> {
     await this.#prepare(withRights, patience);
     const answers: JsonValue[] = [];
@@ -97,10 +97,10 @@ export class Pair implements AsyncDisposable {
   }
 }
 
-/** So that there is a past that was compacted. */
+/** Makes some history that was compacted. */
 const revisionsBefore = 5;
 
-/** For people. */
+/** For humans. */
 export function shownDifference({ actions }: Sequence, { action, ours, etcds }: Difference): string {
   const lines = actions.map((each) => `  ${shownAction(each)}`);
   const where = action === undefined ? "beside the answers" : shownAction(action);

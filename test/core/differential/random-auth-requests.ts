@@ -3,7 +3,7 @@ import { type Action, base64 } from "./action.js";
 import type { Choices } from "./choices.js";
 import { given } from "./random-requests.js";
 
-/** A key's number: rights begin and end between keys that are asked for. */
+/** A key's number: rights begin and end between the requested keys. */
 const keysMost = 6;
 
 /**
@@ -19,7 +19,7 @@ export class RandomAuthRequests {
     this.#ends = choices.several(keysMost, keysMost, (from) => this.#end(from));
   }
 
-  /** Users with a few rights, and what they may meet. */
+  /** Users with a few rights, and keys for them to access. */
   *beginning(): Generator<Action> {
     const { chance } = { chance: (share: number) => this.#choices.chance(share) };
     const kv = (method: string, request: JsonObject): Action => ({
@@ -132,14 +132,14 @@ export class RandomAuthRequests {
       ],
       [4, () => auth("UserGrantRole", { user: name, role }, user)],
       [2, () => auth("UserRevokeRole", { name, role }, user)],
-      // Passwords cost time: that of root, u0 and u1 stays, with their tokens.
+      // Passwords take time, so those of root, u0 and u1 stay, with their tokens.
       [1, () => auth("UserAdd", { name: own, options: { noPassword: true } }, user)],
       [1, () => auth("UserAdd", { name: own, password: "u2" }, user)],
       [1, () => auth("UserDelete", { name: "u2" }, user)],
       [1, () => auth("UserChangePassword", { name: "u2", password: this.#choices.pick(["u2", "x"]) }, user)],
       [1, () => auth("Authenticate", { name: "u2", password: this.#choices.pick(["u2", "x"]) }, "")],
       [1, () => auth("AuthEnable", {}, user)],
-      // Not by root: rights stay on.
+      // Not by root, so that rights stay enabled.
       [1, () => auth("AuthDisable", {}, this.#choices.pick(["u0", "u1", "", "wrong"]))],
     ]);
   }

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { type Action, base64 } from "./action.js";
 import type { Choices } from "./choices.js";
 
-/** Requests to a service beside keys. */
+/** Requests to the services that do not concern keys. */
 export interface RandomOthers {
   beginning?(): Iterable<Action>;
   /** @param number how many came before, by which what waits is called */
@@ -11,7 +11,7 @@ export interface RandomOthers {
 
 export class RandomMaintenance implements RandomOthers {
   readonly #choices: Choices;
-  /** With both at once etcd 3.4 forgets one of them. */
+  /** If both are set, etcd 3.4 forgets one of them. */
   readonly #alarm: string;
 
   constructor(choices: Choices) {
@@ -63,7 +63,7 @@ export class RandomCluster implements RandomOthers {
     ]);
     return choices.weighted([
       [2, () => of("MemberList", {})],
-      // One that votes would have to run, or a cluster of one stands still.
+      // A voting member would have to run, or a cluster of one would come to a stop.
       [4, () => of("MemberAdd", { peerURLs, isLearner: true })],
       [2, () => of("MemberUpdate", { ID, peerURLs })],
       [3, () => of("MemberRemove", { ID })],
@@ -72,7 +72,7 @@ export class RandomCluster implements RandomOthers {
   }
 }
 
-/** Few names and leases, which are there mostly. */
+/** Only a few names and leases, most of which exist. */
 abstract class Waiting implements RandomOthers {
   protected readonly choices: Choices;
 

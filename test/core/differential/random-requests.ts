@@ -9,12 +9,13 @@ const allKeys = { key: base64("k0"), rangeEnd: base64("l") };
 /** Ids that clients choose, and one that the server chooses. */
 const leaseIds = ["1", "2", "3", "4", "@granted0"] as const;
 
-/** Four of them at once are two messages, or two parts of one. */
+/** Four of them together need two messages, or two parts of one. */
 const largeValue = "@large700000";
 
 /**
- * Requests to keys, leases and watches: few keys and leases, so that requests meet, and now and then one that must
- * be refused. What it believes of the servers is about right, so that most of what it asks for is there.
+ * Requests for keys, leases and watches. There are few keys and leases, so that requests interact, and now
+ * and then one must be refused. The generator's idea of the server's state is roughly right, so that most of
+ * what it asks for exists.
  */
 export class RandomRequests {
   readonly #choices: Choices;
@@ -44,7 +45,7 @@ export class RandomRequests {
   }
 
   next(): Action {
-    // One revision that is more than a message for a watch with the values before.
+    // With previous values, one revision is more than a message of a watch.
     if (this.hasLarge && this.#choices.chance(0.15)) return this.#kv("DeleteRange", this.#counted(allKeys));
     return this.#choices.weighted([
       [28, () => this.#kv("Put", this.#counted(this.#put()))],
@@ -114,7 +115,7 @@ export class RandomRequests {
     return { service: "Lease", method: "LeaseRevoke", request: { ID } };
   }
 
-  /** A lease that is granted for a moment, and keys on it: all of that is gone when the action has ended. */
+  /** A lease that is granted for a moment, with keys attached: all of that is gone when the action ends. */
   runOut(): Action {
     const request = { ID: "5", TTL: "1", keys: this.#choices.several(1, 3, () => this.#key()) };
     this.#revision += 2;
@@ -143,7 +144,7 @@ export class RandomRequests {
 
   #range(): Fields {
     const { chance, pick } = bound(this.#choices);
-    // Some list all keys, so that there is something to sort and to cut.
+    // Some requests list all keys, so that there is something to sort and to limit.
     const isList = chance(0.3);
     return {
       ...(isList ? allKeys : this.#keys()),
@@ -176,7 +177,7 @@ export class RandomRequests {
   }
 
   #txn(depth: number): Fields {
-    // Each write of a transaction has its own key, mostly: else it is refused.
+    // Mostly each write of a transaction has its own key: otherwise the transaction is refused.
     const first = this.#choices.chance(0.8) ? this.#choices.below(keys.length) : undefined;
     const keyAt = (at: number) => (first === undefined ? undefined : keys[(first + at) % keys.length]);
     const operations = (least: number) =>
@@ -241,7 +242,7 @@ export class RandomRequests {
     return this.#granted.size === 0 ? undefined : this.#choices.pick([...this.#granted]);
   }
 
-  /** Now and then one that was compacted, or that is still to come. */
+  /** Now and then a revision that was compacted, or a future one. */
   #someRevision(): string {
     return this.#choices.weighted([
       [1, () => `${this.#revision + 1 + this.#choices.below(2)}`],

@@ -6,7 +6,7 @@ import { RandomSequences } from "./random-sequences.js";
 
 const seeds = 6_000;
 
-/** Each fifth one with rights. */
+/** One in five has rights. */
 const leftOut = new Map<string, number>();
 const sequences = Array.from({ length: seeds }, (_, seed) =>
   new RandomSequences(seed + 1, leftOut).next(seed % 5 === 4),
@@ -23,7 +23,7 @@ const nameOf = ({ service, method }: Action): string => `${service}.${method}`;
 test("the sequences of neighbouring seeds have nothing to do with each other", () => {
   const plain = sequences.filter(({ withRights }) => !withRights);
   expect(new Set(plain.map((each) => JSON.stringify(each.actions))).size).toBe(plain.length);
-  // What is drawn first is how long they are: one of twenty is long, wherever the seeds are.
+  // The length is drawn first: one in twenty is long, whatever the seeds.
   const isLong = (seed: number) => new RandomSequences(seed).next(false).actions.length > 28;
   for (const from of [1, 5_001, 1_000_001]) {
     const long = Array.from({ length: 400 }, (_, at) => from + at).filter(isLong);
@@ -32,7 +32,10 @@ test("the sequences of neighbouring seeds have nothing to do with each other", (
   }
 });
 
-/** What cannot be compared here, or has a test of its own; and what each sequence with rights begins and ends with. */
+/**
+ * Methods that cannot be compared here or have a test of their own, and those with which each sequence with
+ * rights begins and ends.
+ */
 const elsewhere = new Set(["Snapshot", "Downgrade", "AuthStatus", "Watch"]);
 
 test("every method is asked for, and every way to ask", () => {
@@ -68,7 +71,7 @@ test("every method is asked for, and every way to ask", () => {
   expect(wanted.filter((name) => (fields.get(name) ?? 0) < 20)).toEqual([]);
 });
 
-/** Only a sequence that is made smaller would ask for these. */
+/** Only shrinking a sequence would need these. */
 const neverAsked = ["a lease that the server gives to who waits", "a voter that does not run"];
 
 test("every difference that is known is met, and little is left out for it", () => {

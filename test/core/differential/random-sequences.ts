@@ -11,14 +11,17 @@ import {
 } from "./random-others.js";
 import { RandomRequests } from "./random-requests.js";
 
-/** So many requests show most mistakes; now and then more that meet more history. */
+/** This many requests reveal most mistakes. Now and then there are more, which meet more history. */
 const lengthUsual = 14;
 const lengthMost = 60;
 
-/** Sequences of requests to all services of etcd's API. What is known to differ is not asked for. */
+/**
+ * Sequences of requests to all services of etcd's API. Requests whose answers are known to differ are left
+ * out.
+ */
 export class RandomSequences {
   readonly #choices: Choices;
-  /** How often something was left out, by the difference that is known. */
+  /** How many requests were left out, by known difference. */
   readonly leftOut: Map<string, number>;
 
   constructor(seed: number, leftOut = new Map<string, number>()) {
@@ -42,7 +45,7 @@ export class RandomSequences {
   }
 }
 
-/** Some look at one service more than others. */
+/** Some sequences concentrate on one service. */
 class Mixture {
   readonly #choices: Choices;
   readonly #requests: RandomRequests;

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Action, Sequence } from "./action.js";
 
-/** So often a smaller sequence is tried. */
+/** The most attempts at a smaller sequence. */
 const triesMax = 400;
 
 /**
- * A sequence that fails as the given one does and from which nothing more can be left out: actions first, in
- * halves and ever smaller parts (Zeller's delta debugging), then parts of requests.
+ * Shrinks a failing sequence until nothing more can be left out: first actions, in halves and ever smaller
+ * parts (Zeller's delta debugging), then parts of requests. The result fails in the same way.
  */
 export async function shrunk(
   sequence: Sequence,
@@ -37,12 +37,12 @@ export async function shrunk(
     };
     while (await simpler());
   }
-  // What made sense of another action may be gone.
+  // Another action may depend on one that is gone.
   await leaveOutActions(1);
   return { ...sequence, actions };
 }
 
-/** The same without one of its parts, the largest first. */
+/** The same value without one of its parts, largest part first. */
 export function* simplerObjects(json: JsonObject): Generator<JsonObject> {
   for (const name of Object.keys(json)) {
     const { [name]: _left, ...rest } = json;

@@ -24,16 +24,16 @@ type Unary = (
 
 export const people = ["root", "u0", "u1"] as const;
 
-/** What takes longer hangs. */
+/** A request that takes longer hangs. */
 const timeoutMs = 60_000;
 
-/** What a server has applied it has told its watches in that time. */
+/** By this time a server has notified its watches of everything that it has applied. */
 const restMs = 5;
 
 /** In the midst of what the server does for it, once of several times. */
 const givenUpAfterMs = [1, 2, 3, 4];
 
-/** What runs out does so after two seconds, which is the least, and some. */
+/** Leases expire after two seconds, which is the minimum, plus some slack. */
 const runOutMsMax = 10_000;
 const lookMs = 50;
 
@@ -43,7 +43,7 @@ const revisionFields = new Set(
   ),
 );
 
-/** Each server's own: who it is, what it stores, how it counts. */
+/** Fields in which servers differ: who answers, what it stores, how it counts. */
 const ownFields = new Set("clusterId raftTerm hash raftIndex raftAppliedIndex dbSize dbSizeInUse".split(" "));
 
 /** Those of etcd 3.4 have none, ours has one. */
@@ -51,7 +51,7 @@ const withoutHeader = new Set(["Alarm", "Defragment", "MoveLeader"]);
 
 const idFields = new Set(["ID", "memberID", "memberId", "targetID", "leader", "lease"]);
 
-/** Larger values are shown as how large they are. */
+/** Larger values are shown as their length. */
 const valueCharactersMax = 1_000;
 
 /** Of those who have none. */
@@ -62,7 +62,7 @@ const nobodysId = "4660";
 
 const everything = { key: "AA==", rangeEnd: "AA==" };
 
-/** A server that sequences are put to, one after the other. */
+/** A server on which sequences run, one after another. */
 export class Target {
   readonly #clients: Readonly<Record<ServiceName, GrpcClient>>;
   readonly #tokens = new Map<string, string>();
@@ -70,19 +70,19 @@ export class Target {
   readonly #waiting = new Waiting((request) => this.#ask("KV", "Range", request));
   #lastToken = "";
   #watching: Watching | undefined;
-  /** On a stream of its own, so that it takes no ids. */
+  /** On a stream of its own, so that it uses no ids. */
   #past: Watching | undefined;
   #watchesPast = false;
   readonly #observing: Observing[] = [];
   #hasRights = false;
-  /** Its address is another than the one that it listens at. */
+  /** Its advertised address differs from the one on which it listens. */
   #hasMoved = false;
   #base = 0n;
   #added = 0;
   #granted = 0;
-  /** In the addresses of members: for a second etcd does not take those again that it has removed. */
+  /** Part of members' addresses: for a second etcd does not accept an address again that it has removed. */
   #sequence = 0;
-  /** How much slower than usual it goes. */
+  /** How much slower than usual the server runs. */
   patience = 1;
 
   readonly #server: CoreProcess;
@@ -131,7 +131,7 @@ export class Target {
       if (role !== "root" || !this.#hasRights) await this.#ask("Auth", "RoleDelete", { role }, user);
   }
 
-  /** As it was before, but for what it counts. */
+  /** As it was before, except for its counters. */
   async reset(): Promise<void> {
     const user = this.#hasRights ? "root" : undefined;
     const ask = (service: ServiceName, method: string, request: JsonObject) =>
@@ -179,7 +179,7 @@ export class Target {
       await this.#ask("Maintenance", "Alarm", { ...alarm, action: "DEACTIVATE" }, user);
   }
 
-  /** What it answers, without what is its own. */
+  /** The answer without the server's own values. */
   async perform(action: Action): Promise<JsonValue> {
     const { service, method, request, user, waitsAs } = action;
     if (method === "Compact" || method === "cancel") await this.#sync();
@@ -215,7 +215,7 @@ export class Target {
       await new Promise((resolve) => setTimeout(resolve, afterMs));
       cancelled.abort();
       await answer;
-      // What the server does for it yet is not to come after what follows.
+      // Work still pending in the server must not come after what follows.
       await this.#rest();
     }
     return "has given up";
@@ -259,7 +259,7 @@ export class Target {
     this.#watchesPast = false;
   }
 
-  /** Writes what tells that no event follows. */
+  /** Sends a write that shows that no earlier event is still to come. */
   async end(): Promise<void> {
     await this.#lookOn();
     if (this.#watching === undefined) return;
@@ -295,7 +295,7 @@ export class Target {
       if (request["startRevision"] !== undefined) this.#watchesPast = true;
       return null;
     }
-    // What came before is not to be overtaken.
+    // The request must not overtake what came before.
     await this.#rest();
     if (method === "cancel") await this.#watching.cancel(BigInt(String(request["watchId"] ?? 0)));
     else await this.#watching.progress();
@@ -350,7 +350,7 @@ export class Target {
     return this.#normalised(answer, method);
   }
 
-  /** The first answer of a stream to one request. */
+  /** The first answer on a stream to one request. */
   #askOnce(
     service: ServiceName,
     method: string,
@@ -395,7 +395,7 @@ export class Target {
       if (typeof value !== "string" || !value.startsWith("@")) return value;
       if (value.startsWith("@large")) return Buffer.alloc(Number(value.slice(6)), 108).toString("base64");
       const told = this.#told.get(value);
-      // What an election has told counts from where the sequence began.
+      // Revisions reported by an election count from where the sequence began.
       if (typeof told === "object" && told !== null) return this.#addressed(told as JsonObject);
       return told ?? (key === "leader" ? { key: "bm9uZQ==", name: "bm9uZQ==", lease: nobodysId } : nobodysId);
     }) as JsonObject;
@@ -428,7 +428,10 @@ export class Target {
   }
 }
 
-/** What has no order, or another one at each server, and what is left of a lease but by some seconds. */
+/**
+ * Removes values without an order or with a different order at each server, and rounds the remaining time of
+ * a lease to some seconds.
+ */
 function arranged(answer: JsonValue, method: string): JsonValue {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return answer;
   const sorted = (name: string) => {

@@ -34,7 +34,7 @@ type Unary = (
   callback: (error: ServiceError | null, response: unknown) => void,
 ) => void;
 
-/** A client of etcd's API with nothing in between: what the server says is what a test sees. */
+/** A thin client of etcd's API: a test sees exactly what the server sends. */
 export class Client {
   readonly #clients: Record<ServiceName, GrpcClient>;
 
@@ -95,7 +95,7 @@ export class Client {
   }
 }
 
-/** A server that has been killed is found again at once when it is back. */
+/** A killed server is found again at once when it is back. */
 const channelOptions = {
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 300,

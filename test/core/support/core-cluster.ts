@@ -7,7 +7,7 @@ import { freePorts } from "../../free-ports.js";
 import { mainPath } from "../../support/built.js";
 import { Client } from "./client.js";
 
-/** What a server has said is kept as far as it helps to see why it did not do what it should. */
+/** How much of a server's output is kept, to help explain a failure. */
 const outputCharactersMax = 20_000;
 
 export type Program = "leasehold" | "etcd";
@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly clientScheme?: "http" | "https";
   /** Where each server runs, and how it is started there; loopback by default. */
   readonly hosts?: readonly { readonly address: string; readonly prefix: readonly string[] }[];
-  /** What each server's process gets beside ours. */
+  /** Environment variables for each server's process, in addition to ours. */
   readonly environment?: (index: number) => NodeJS.ProcessEnv;
   /** Of each server; a folder of the cluster's own by default. */
   readonly dataDir?: (index: number) => string;
@@ -153,7 +153,7 @@ export class CoreCluster implements AsyncDisposable {
     return this.servers.map(({ endpoint }) => endpoint).join(",");
   }
 
-  /** All that run answer a linearizable read. The time is that of a machine with much else to do. */
+  /** All running servers answer a linearizable read. The time limit allows for a busy machine. */
   async ready(withinMs = 150_000): Promise<void> {
     const endMs = performance.now() + withinMs;
     for (const server of this.servers) {
@@ -168,7 +168,7 @@ export class CoreCluster implements AsyncDisposable {
     }
   }
 
-  /** The server that says that it leads; waits for one. */
+  /** The server that reports that it leads. Waits for one. */
   async leader(withinMs = 30_000): Promise<CoreProcess> {
     const endMs = performance.now() + withinMs;
     while (performance.now() < endMs) {

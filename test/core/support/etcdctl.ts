@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** What Debian's `etcdctl` prints; rejects with what it prints on the standard error when it fails. */
+/** Runs Debian's `etcdctl` and returns its output. Rejects with its standard error when it fails. */
 export async function etcdctl(endpoints: string, ...words: string[]): Promise<string> {
   const all = ["--endpoints", endpoints, "--dial-timeout=2s", ...words];
   const { stdout } = await run("etcdctl", all, { env: { ...process.env, ETCDCTL_API: "3" } });

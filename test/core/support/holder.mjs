@@ -1,6 +1,6 @@
 /**
- * A process that takes one lease of a core and says, one line of JSON each, that it holds it and what is left, again and again. Its
- * arguments: the address, the resource, the ttl.
+ * A process that takes one lease of a core and repeatedly reports, as a line of JSON, that it holds the lease
+ * and the remaining time. Its arguments: the address, the resource, the TTL.
  */
 import { writeSync } from "node:fs";
 

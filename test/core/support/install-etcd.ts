@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** Debian's etcd and etcdctl, which the tests hold the core against. */
+/** Debian's etcd and etcdctl, to which the tests compare the core. */
 export default function installEtcd(): void {
   const missing = ["etcd", "etcdctl"].filter((program) => !isThere(program));
   if (missing.length === 0) return;

@@ -9,12 +9,12 @@ import {
 } from "../../../packages/leasehold/src/testing/index.js";
 import type { CoreProcess } from "./core-cluster.js";
 
-/** A caller that has heard nothing for so long asks another server. */
+/** A caller that has received nothing for this long asks another server. */
 export const callMs = 700;
 
 type Operation = HistoryOperation<{ key: string; what: RegisterInput<string> }, RegisterOutput<string>>;
 
-/** Callers that each ask one server after the other, and go on to the next when one does not answer. */
+/** Callers that use one server at a time, and move on to the next when it does not answer. */
 export class Load {
   readonly history: Operation[] = [];
   /** When a write was acknowledged. */

@@ -1,4 +1,7 @@
-/** A process that is in a group until it is killed. Its arguments: how the group is kept, the address, the group, its name, the ttl. */
+/**
+ * A process that is in a group until it is killed. Its arguments: how the group is stored, the address, the
+ * group, its name, the TTL.
+ */
 import { writeSync } from "node:fs";
 
 const { open } = await import(`${process.env.LEASEHOLD_DIST}/index.js`);

@@ -1,4 +1,4 @@
-// Loaded before a server (`--import`): each of its writes to its log takes so many milliseconds more.
+// Loaded before a server (`--import`): makes each write to its log take this many milliseconds longer.
 import { open } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 

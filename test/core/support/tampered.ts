@@ -4,7 +4,7 @@ import { restoreState, snapshotPieces } from "../../../packages/core/src/state/s
 import { CoreState } from "../../../packages/core/src/state/state.js";
 import { finish } from "../../../packages/core/src/state/steps.js";
 
-/** A snapshot in which a key has another value than was written, and all that checks it is right. */
+/** A snapshot in which a key has another value than the one written, with all checksums valid. */
 export function withOtherValue(pieces: Iterable<Uint8Array>, key: string): Uint8Array[] {
   const state = restoreState(pieces);
   const newest = state.revisions.get(key);
@@ -23,7 +23,7 @@ export function withOtherValue(pieces: Iterable<Uint8Array>, key: string): Uint8
   return [...snapshotPieces(other)];
 }
 
-/** The same of all snapshots in a server's data directory, which nobody uses meanwhile. */
+/** Does the same to all snapshots in a server's data directory, which must not be in use. */
 export async function tamperWith(dataDir: string, key: string): Promise<void> {
   const snapshots = await Snapshots.open(join(dataDir, "snapshots"));
   for (const position of await snapshots.list()) {
