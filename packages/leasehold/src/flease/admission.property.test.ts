@@ -6,8 +6,8 @@ import { numberAt } from "./protocol/ballot.js";
 import { Kind, Message, Refusal } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
 
-// Participants that send whatever they like to a member that is late, or not: what it lets in is bounded by
-// what it knows itself.
+// Participants send arbitrary requests to a member that may be late. Its own knowledge alone bounds what it
+// admits.
 
 const [participants, resources] = [4, 2];
 /** `hintPatienceMsMin` of the peer. */
@@ -19,10 +19,10 @@ interface Act {
   readonly kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire | typeof Kind.release;
   readonly waiting: boolean;
   readonly renewing: boolean;
-  /** Of its ballots of this resource, which: 0 is a new one, 1 the last, and so on. */
+  /** Which of its ballots of this resource: 0 is a new one, 1 the last, and so on. */
   readonly ballot: number;
   readonly afterMs: number;
-  /** The member is late from here on, or not any more. */
+  /** Whether the member is late from here on. */
   readonly late?: boolean;
 }
 
@@ -46,12 +46,12 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 20, maxLength: 120 },
 );
 
-/** The history of one resource, as a bystander sees it. */
+/** The history of one resource, as observed from outside. */
 interface Seen {
   notifiedPeer: number;
   notifiedMs: number;
   readonly waiting: Set<number>;
-  /** The last ballot that was promised by a READ and not written since. */
+  /** The last ballot that was promised by a READ and not yet written. */
   promised: string;
 }
 
@@ -119,7 +119,7 @@ function run(script: readonly Act[]): number {
     // A release with `waiting` puts its sender on the list.
     if (kind === Kind.release && waiting) state.waiting.add(act.from);
     expect(overtaken).toBe(0);
-    // Sixteen, and few beside them: no light sender can be told from others here.
+    // Sixteen are always admitted, and few besides: among so few senders none counts as light.
     expect(sinceLook).toBeLessThanOrEqual(20);
   }
   return checked;
@@ -134,7 +134,7 @@ const check = (numRuns: number, seed?: number) => {
   return checked;
 };
 
-test("a member admits requests for known leases, few others while it is late, and none before a notified waiter", () => {
+test("a member admits requests for known leases, few others while it is late, and none ahead of a notified waiter", () => {
   expect(check(200)).toBeGreaterThan(20);
 });
 

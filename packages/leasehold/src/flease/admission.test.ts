@@ -9,8 +9,8 @@ const lateMs = 1_000;
 const LOOKS = 10;
 
 /**
- * The part of each sender's requests that is let in, at a member that is always late, by what each asks for
- * between two looks.
+ * The share of each sender's requests that an always late member admits, given each sender's requests between
+ * two checks.
  */
 function admittedParts(demands: readonly number[]): number[] {
   const admission = new Admission(lateMs / 2);
@@ -19,7 +19,7 @@ function admittedParts(demands: readonly number[]): number[] {
   for (let look = 0; look < LOOKS; look += 1) {
     admission.look(lateMs);
     const left = [...demands];
-    // The greater the demand, the more often its turn comes, and it comes first.
+    // The greater its demand, the more requests a sender makes in each round, and it goes first.
     while (left.some((count) => count > 0)) {
       for (const [from, demand] of demands.entries()) {
         const turn = Math.min(left[from]!, Math.ceil((demand * demands.length) / 100));
@@ -34,7 +34,7 @@ function admittedParts(demands: readonly number[]): number[] {
   return admitted.map((count, from) => count / (LOOKS * demands[from]!));
 }
 
-/** Somebody who floods, and one who asks for little. */
+/** A flooding sender and a light one. */
 const flooded = fc.property(
   fc.integer({ min: 1_000, max: 4_000 }),
   fc.integer({ min: 1, max: 30 }),
@@ -53,7 +53,7 @@ test("the same requests break the bound when the check is planted out", () => {
   expect(withFaults(planted, () => fc.check(flooded, { numRuns: 10 })).failed).toBe(true);
 });
 
-test("clients with equal loads are refused alike when all together are too many", () => {
+test("clients with equal loads are refused equally when their total is too much", () => {
   for (const senders of [1, 2, 100]) {
     const parts = admittedParts(Array.from({ length: senders }, () => 2_000 / senders));
     expect(parts.reduce((sum, part) => sum + part, 0) / senders).toBeLessThan(0.25);

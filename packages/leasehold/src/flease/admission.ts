@@ -1,19 +1,19 @@
 import type { Message } from "./protocol/message.js";
 
-/** New requests admitted between two checks in any case: light senders are served even in an overload. */
+/** New requests always admitted between two checks, so that light senders are served even in an overload. */
 const admittedAlways = 16;
 
 /**
- * Each check that finds it late halves the admitted share, down to this part; other checks raise it by this
- * part.
+ * Each check that finds the member late multiplies the admitted share by `fallsBy`, down to `shareMin`; other
+ * checks multiply it by `risesBy`.
  */
 const shareMin = 1 / 256;
 const fallsBy = 1 / 2;
 const risesBy = 1.1;
 
 /**
- * A sender with at most this part of the average number of requests between two checks did not cause the
- * overload, and is admitted. All such senders together are at most as large a part of the load.
+ * A sender with at most this fraction of the average number of requests between two checks did not cause the
+ * overload, and is admitted. All such senders together are at most this fraction of the load.
  */
 const LIGHT = 1 / 8;
 
@@ -25,30 +25,30 @@ const CLASSES = 4_096;
 
 /**
  * Load shedding of an acceptor. Held leases are renewed before anything new begins: an overloaded member
- * refuses requests for resources that the sender does not hold, which is cheap, and does all the rest.
+ * refuses requests for resources that the sender does not hold, which is cheap, and serves all others.
  *
- * Members decide alike, by the ballot's number, as a request that only some admit is useless.
+ * Members decide alike, by the ballot's number, because a request that only some of them admit is useless.
  */
 export class Admission {
   readonly #lateMsMax: number;
   #share = 1;
   #admitted = 0;
-  /** New requests since the last check, and before it, by sender. Counted only during shedding. */
+  /** New requests by sender, since the last check and before it. Counted only during shedding. */
   #asked = new Map<number, number>();
   #askedBefore = new Map<number, number>();
   /**
-   * Upper bound of a light sender's requests, and the rest of the budget of all light senders until the
-   * next check.
+   * The most requests of a light sender, and the rest of the budget of all light senders until the next
+   * check.
    */
   #lightMax = 0;
   #lightLeft = 0;
 
-  /** @param lateMsMax a greater delay of the member's timers counts as overload. */
+  /** @param lateMsMax a greater delay of the member's timers, ms, counts as overload. */
   constructor(lateMsMax: number) {
     this.#lateMsMax = lateMsMax;
   }
 
-  /** Reports the present delay of timers. Called several times a second. */
+  /** Reports the present delay of timers, ms. Called several times a second. */
   look(lateMs: number): void {
     this.#admitted = 0;
     this.#count();

@@ -9,12 +9,12 @@ import type { FleaseRunner } from "./runner.js";
 type Clocked = Pick<FleaseRunner, "peer" | "now">;
 
 /**
- * A tenure for the lease layer. It is the proposer's instance itself: there may be a million of them, and
- * as two objects they would be a tenth larger.
+ * A tenure for the lease layer. It is the proposer's instance itself: there may be a million of them, and two
+ * objects each would take a tenth more memory.
  */
 export class FleaseGrant extends Instance implements Grant {
   lossReason: LossReason | undefined;
-  /** The attempt, or later a renewal, in progress. */
+  /** The attempt in progress, or later a renewal. */
   request: PendingAttempt | RequestedRenewal | undefined;
   readonly #runner: Clocked;
 
@@ -23,7 +23,7 @@ export class FleaseGrant extends Instance implements Grant {
     this.#runner = runner;
   }
 
-  /** The object behind a grant of the waist or an instance of the proposer. */
+  /** Returns the object behind a grant of the waist or an instance of the proposer. */
   static of(made: Grant | Instance): FleaseGrant {
     if (made instanceof FleaseGrant) return made;
     throw new Error("assertion failed: this grant is of another provider");
@@ -43,7 +43,7 @@ export class FleaseGrant extends Instance implements Grant {
   }
 }
 
-/** An attempt whose taker has no outcome yet. */
+/** An attempt whose taker has not received its outcome yet. */
 export class PendingAttempt {
   readonly taker: AttemptTaker;
   /** Public data of the tenure. */
@@ -56,11 +56,11 @@ export class PendingAttempt {
   }
 }
 
-/** A requested renewal without an outcome yet. */
+/** A requested renewal that has no outcome yet. */
 export class RequestedRenewal implements DeadlineItem {
   readonly grant: FleaseGrant;
   readonly taker: RenewalTaker;
-  /** Requested lease time. */
+  /** Requested lease time, ms. */
   readonly ttlMs: number;
   extended = false;
   heapIndex = -1;

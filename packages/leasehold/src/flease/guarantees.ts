@@ -22,8 +22,8 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     ttlMinMs,
     ttlMaxMs,
     maxClockSkewMs,
-    // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that is
-    // correct.
+    // Past its end on the wall clock and, if an acceptor's steady clock is correct, past its stretched length
+    // on that.
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
     data: false,
     attach: false,

@@ -11,15 +11,15 @@ import { decodeBatchHeader, decodeMessage, encodeMessage, openBatch, stampBatch 
 import { FRAME_HEADER_BYTES } from "./tcp/wire/frame.js";
 import { readPublishedView, writePublishedView } from "./views/document.js";
 
-/** Clusters of up to the greatest size, whose messages and views go through the bytes of the wire. */
+/** Clusters of up to the maximum size, whose messages and views are encoded for the wire and decoded. */
 
-/** Sets of members used to be 32 bits somewhere, stamps 32 in all, and numbers have 53. */
+/** Sizes around the limits of former encodings: 32-bit sets of members, 32-bit stamps, and 53-bit numbers. */
 const sizes = [31, 32, 33, 34, 53, 54, 299, 300];
 
 const resource = "orders/1";
 const client = 1_000;
 
-/** A message as it arrives. */
+/** A message after encoding and decoding. */
 function overTheWire(message: Message, owner: string): Message {
   const to = new ByteWriter(4_096);
   const clocks = { monoMs: 0, loMs: 0, hiMs: 0 };
@@ -34,7 +34,7 @@ function overTheWire(message: Message, owner: string): Message {
   return copyMessage(arrived);
 }
 
-/** Members, and a participant that takes leases. Messages arrive at once at those that are up. */
+/** Members, and a participant that acquires leases. Messages are delivered at once to those that are up. */
 function aCluster(count: number, cellSize: number) {
   const members = Array.from({ length: count }, (_, index) => `m${String(index).padStart(3, "0")}`);
   const settings = benchSettings({ members, cellSize });
@@ -90,7 +90,7 @@ function aCluster(count: number, cellSize: number) {
     ms += passMs;
     for (const peer of peers.values()) peer.maintain(now(peer));
   };
-  /** Some hear what one of them is in, as it is told and as a file would give it back. */
+  /** Some members are sent one member's view, encoded for the wire and for a file. */
   const hear = (from: number, hearing: Iterable<FleasePeer> = peers.values()) => {
     const text = JSON.stringify(writePublishedView({ ...peers.get(from)!.views.note(), addresses }));
     const note = readPublishedView(JSON.parse(text), isAddress);
@@ -116,7 +116,10 @@ function aCluster(count: number, cellSize: number) {
 
 type Cluster = ReturnType<typeof aCluster>;
 
-/** With as many of each cell as are a majority it is acquired, and with one less in either it is not. */
+/**
+ * The lease is acquired if exactly a majority of each cell is up, and not with one member fewer in either
+ * cell.
+ */
 function countsVotes({ asking, down, acquire, pass }: Cluster): void {
   const { members, halves } = asking.cells.of(resource);
   const positions = members.map((_, position) => position);
@@ -124,7 +127,7 @@ function countsVotes({ asking, down, acquire, pass }: Cluster): void {
     halves === undefined ? [positions] : halves.map(({ set }) => positions.filter((at) => (set >>> at) & 1));
   for (const [which, cell] of cells.entries()) {
     const majority = Math.floor(cell.length / 2) + 1;
-    // Members that are in the other cell alone stay up, and the last of this cell go first.
+    // Members that are only in the other cell stay up, and the last members of this cell go down first.
     for (const [up, outcome] of [
       [majority, "acquired"],
       [majority - 1, "failed"],
@@ -157,7 +160,7 @@ test.each(cases.filter(([count, cellSize]) => count !== 299 || cellSize === 5))(
     hear(count - 2);
     for (const peer of peers.values()) expect(peer.views.view.stamp).toBe(stamp);
     countsVotes(cluster);
-    // A member begins with what it has written down.
+    // A member begins with its stored view.
     for (const text of files.values())
       expect(readPublishedView(JSON.parse(text), isAddress).view.stamp).toBe(stamp);
     pass(settings.waitWallMs + 1);

@@ -12,8 +12,8 @@ import type { FleaseDriver } from "./provider.js";
 import { fleaseSettings } from "./protocol/settings.js";
 import { FleaseRunner } from "./runner.js";
 
-// Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of
-// each. Virtual time.
+// Members that take time for every message: input is queued by connection, and each turn processes part of
+// each queue. Virtual time.
 
 const settings = fleaseSettings({
   members: ["a", "b", "c"],
@@ -27,7 +27,7 @@ const COST_MS = 1;
 const networkMs = 1;
 const readMessagesMax = 256;
 const maintainMs = 100;
-/** A request that is turned away costs a member this part of what others do. */
+/** The cost of refusing a request, as a fraction of the cost of other requests. */
 const refusalCost = 0.1;
 
 interface Letter {
@@ -55,7 +55,7 @@ abstract class Node {
   }
 }
 
-/** A member that does one thing after another. */
+/** A member that processes messages sequentially. */
 class SlowMember extends Node {
   #costMs = 0;
   /** Messages that have arrived and were not read yet, by connection. */
@@ -69,7 +69,7 @@ class SlowMember extends Node {
     super(world, nodes);
     const { clock } = world;
     const options = { owner: `${name}.1`, seed: this.index + 1, acceptor: true };
-    // Its own proposer has nothing to do.
+    // Its own proposer is idle.
     const medium = { send: () => {}, reaches: () => true, notify: () => true };
     this.#peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), medium, () => {});
   }
@@ -97,7 +97,7 @@ class SlowMember extends Node {
   #turn(): void {
     this.#working = true;
     let costMs = 0;
-    // As the event loop does: of each connection as much as one read takes.
+    // Like the event loop: reads from each connection as much as one read takes.
     const read = [...this.#inboxes.values()].flatMap((inbox) => inbox.splice(0, readMessagesMax));
     for (const { from, message } of read) {
       const replies = this.#peer.receive(from.index, message, this.#now(), this.#reply);
@@ -112,7 +112,7 @@ class SlowMember extends Node {
     });
   }
 
-  /** Like all that a process does, it waits for the end of a turn. */
+  /** Like other work of a process, it waits for the end of a turn. */
   #maintain(): void {
     this.#maintainDueMs = this.world.clock.monotonicMs() + maintainMs;
     this.world.timers.after(maintainMs, () => {
@@ -197,8 +197,8 @@ const overloadSeconds = 6;
 const LOOPS = 600;
 
 /**
- * One client holds, another acquires and releases as fast as it can; then members become so slow that they
- * cannot bear it.
+ * One client holds leases, another acquires and releases as fast as it can. Then members become too slow for
+ * that load.
  */
 async function overload(seconds = overloadSeconds, lie: Lie = "is honest") {
   const world = new VirtualWorld();
@@ -225,7 +225,7 @@ async function overload(seconds = overloadSeconds, lie: Lie = "is honest") {
       }
     }
   };
-  // Renewals take less than half of what a member can do, and the loops want many times that.
+  // Renewals take less than half of a member's capacity, and the loops want many times that capacity.
   for (const member of members) member.slowDown(COST_MS);
   for (let each = 0; each < LOOPS; each += 1) void loop(each);
   let leastMs = Infinity;
@@ -240,7 +240,7 @@ async function overload(seconds = overloadSeconds, lie: Lie = "is honest") {
   return { lost, leastMs, done, recovered: seen.done - done, codes: [...seen.codes] };
 }
 
-test("with more to do than members can, no held lease is lost, new work is refused, and all recovers", async () => {
+test("when members are overloaded, no held lease is lost, new work is refused, and all recover", async () => {
   const { lost, leastMs, done, recovered, codes } = await overload();
   expect(lost).toBe(0);
   expect(leastMs).toBeGreaterThan(settings.ttlMaxMs / 4);
@@ -270,7 +270,7 @@ test.skipIf(effort === 1).each<[string, Partial<Faults>, Lie]>([
   ],
   ["members let in every WRITE", { writesAreAdmitted: true }, "writes without having read"],
 ])("when %s, held leases are lost to new work", async (_mistake, planted, lie) => {
-  // A renewal that took long is followed by an earlier one, so this takes some time.
+  // After a slow renewal the next one begins earlier, so losses take a while to appear.
   const { leastMs } = await duringFaults(planted, () => overload(10, lie));
   expect(leastMs).toBe(0);
 });

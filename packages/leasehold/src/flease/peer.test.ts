@@ -6,7 +6,7 @@ import { FleasePeer } from "./peer.js";
 
 const nothing = () => undefined;
 
-/** A member whose recovery wait is over, and what it told its peers. */
+/** A member whose recovery wait is over, and the messages that it sent to its peers. */
 function member() {
   const told: number[] = [];
   const medium = { send: nothing, reaches: () => true, notify: (to: number) => told.push(to) > 0 };
@@ -37,7 +37,7 @@ function member() {
 
 const lease = { until: at(5_500).wall, duration: 500 };
 
-/** A waiter, peer 2, has just been told of the release of `r` by its holder, peer 1. */
+/** A waiter, peer 2, was just notified that `r` was released by its holder, peer 1. */
 function withToldWaiter() {
   const bench = member();
   const first = bench.ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
@@ -72,14 +72,14 @@ test("a ballot promised before the waiter was notified continues", () => {
   expect(ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true })).toMatchObject({ refusal: Refusal.held });
   const promised = ask(3, "s.1", 5_150, { kind: Kind.read });
   expect(promised.kind).toBe(Kind.promise);
-  // The holder's release comes late.
+  // The holder's release arrives late.
   ask(1, "p.1", 5_151, { kind: Kind.release, number: first.number, sequence: 1 });
   expect(told).toEqual([2]);
   const write = { kind: Kind.write, number: promised.number, ...lease };
   expect(ask(3, "s.1", 5_152, write)).toMatchObject({ kind: Kind.ack });
 });
 
-/** A member that lets in as little as it ever does. */
+/** A member at its minimum admission. */
 function overloaded() {
   const bench = member();
   const look = () => {
@@ -126,7 +126,7 @@ test("under full load a holder renews in one phase and in two, and a promised ba
   expect(ask(1, "p.1", 5_013, write)).toMatchObject({ kind: Kind.ack });
 });
 
-test("a waiter that withdraws and waits on causes no notification, and is notified first of the holder's release", () => {
+test("a waiter that withdraws and keeps waiting causes no notification, and is notified first of the holder's release", () => {
   const { ask, told } = member();
   const holder = ask(1, "p.1", 5_000, { kind: Kind.acquire, ...lease });
   for (const [peer, owner] of [
@@ -138,7 +138,7 @@ test("a waiter that withdraws and waits on causes no notification, and is notifi
     );
   ask(1, "p.1", 5_002, { kind: Kind.release, number: holder.number, sequence: 1 });
   expect(told).toEqual([2]);
-  // Another got the resource at the other acceptors.
+  // Another participant got the resource at the other acceptors.
   const vain = ask(2, "q.1", 5_003, { kind: Kind.acquire, waiting: true, ...lease });
   expect(vain.kind).toBe(Kind.ack);
   ask(2, "q.1", 5_004, { kind: Kind.release, waiting: true, number: vain.number, sequence: 1 });
@@ -147,7 +147,7 @@ test("a waiter that withdraws and waits on causes no notification, and is notifi
   expect(told).toEqual([2, 2]);
 });
 
-test("five connections that invent names take no place of a sixth", () => {
+test("five connections that invent names don't take a sixth one's place", () => {
   const { ask, peer } = member();
   for (const name of ["a", "b", "c", "d", "e"]) peer.introduce(`${name}.9`, "address 10.0.0.1");
   peer.introduce("z.9", "address 10.0.0.2");
@@ -157,7 +157,7 @@ test("five connections that invent names take no place of a sixth", () => {
     const owner = `${name}.9`;
     for (let each = 0; each < 25_000; each += 1)
       ask(10 + from, owner, 5_001, { kind: Kind.release, waiting: true, resource: `i${(invented += 1)}` });
-    // The writer may wait for what it has written, at its own expense.
+    // The writer may wait for the resource that it wrote, at its own expense.
     ask(10 + from, owner, 5_002, { kind: Kind.acquire, resource: `own ${name}`, ...lease });
     const { number } = ask(10 + from, owner, 5_002, { kind: Kind.read, resource: `own ${name}` });
     ask(10 + from, owner, 5_003, {

@@ -20,12 +20,12 @@ import { WatchFeed } from "./admin/watch-feed.js";
 import { Waiters } from "./protocol/waiters.js";
 
 export interface FleasePeerOptions {
-  /** The first incarnation's owner name. */
+  /** The owner name of the first incarnation. */
   readonly owner: string;
   readonly seed: number;
-  /** A member has an acceptor; a client is a proposer only. */
+  /** A member has an acceptor; a client is only a proposer. */
   readonly acceptor: boolean;
-  /** Where members change (3.14). */
+  /** The ports for member changes (3.14); absent where members don't change. */
   readonly views?: PeerViews | undefined;
 }
 
@@ -33,15 +33,15 @@ export interface FleasePeerOptions {
 export interface PeerViews {
   /** The member's id; "" for one without a vote. */
   readonly id: string;
-  /** The first view: the stored one, or else the view of the settings. */
+  /** The first view: the stored one, or else the view given by the settings. */
   readonly kept: KeptView | undefined;
-  /** Writes down a view, so that a restart does not go back; false when it cannot. */
+  /** Stores a view, so that a restart does not go back; false when it cannot. */
   keep(kept: KeptView): boolean;
 }
 
-/** Called when operations end, and for releases, in the middle of a step: it must not call the peer back. */
+/** Called in the middle of a step, when operations end and for releases. It must not call the peer back. */
 export interface PeerOutcomes<Made extends Instance = Instance> extends ProposerOutcomes<Made> {
-  /** A resource may have become free. False when nobody here waits for it. */
+  /** Reports that a resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
 }
 
@@ -55,30 +55,30 @@ const nobodyAttached: PeerOutcomes = {
   hinted: () => false,
 };
 
-/** Resources looked at in one call of `maintain`, at least. */
+/** The minimum number of resources checked in one call of `maintain`. */
 const discardLimit = 2_000;
 
 /**
- * How long a notified waiter has a free resource to itself, as a share of the time of a phase: enough for two
- * round trips, and short if the waiter has crashed or was stopped.
+ * How long a notified waiter has a free resource to itself, as a fraction of a phase's timeout: enough for
+ * two round trips, and short in case the waiter has crashed or was stopped.
  */
 const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
 
-/** A member that is later than this share of the time of a phase is overloaded. */
+/** A member that is late by more than this fraction of a phase's timeout is overloaded. */
 const latePart = 1 / 4;
 
 /**
- * Pause of all attempts after a fault of this machine's own clocks. A wall clock that runs away is found at
- * fault again within less, and leases taken in between would be lost at once.
+ * Pause of all attempts after a fault of this machine's own clocks, ms. If a wall clock still runs away, the
+ * next fault is found in less time, and leases acquired in between would be lost at once.
  */
 const movedApartMemoryMs = 2_000;
 
 const contradicted = "a majority of the members contradicts this clock";
 
 /**
- * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Its
- * runner passes in messages and clock readings, and the medium carries what the peer sends.
+ * One participant of a Flease cluster, pure: a proposer, and for members also an acceptor, on one clock. Its
+ * runner passes in messages and clock readings, and the medium carries its messages.
  *
  * Comments in Flease cite `docs/internals/flease.md`: its sections, repairs (F1 and on) and planted mistakes
  * (P1 and on). "The report" is the paper that it names.
@@ -107,12 +107,12 @@ export class FleasePeer {
   #outcomes: PeerOutcomes;
   readonly #reading = emptyReading();
   #fault: string | undefined;
-  /** When the two clocks of this machine were last found apart, on the steady one. */
+  /** When this machine's two clocks were last found to disagree, on the steady clock. */
   #movedApartAt = -Infinity;
 
   /**
-   * @param clockFault the clocks cannot be trusted: all that was held is gone, and `restart` is to make
-   * another owner
+   * @param clockFault called when the clocks cannot be trusted: everything held is lost, and the callee must
+   *   `restart` the peer as another owner
    */
   constructor(
     settings: FleaseSettings,
@@ -153,12 +153,15 @@ export class FleasePeer {
     return this.#fault;
   }
 
-  /** When `tick` has something to do, on the steady clock. */
+  /** When `tick` has work to do, on the steady clock. */
   get nextDueMono(): number {
     return Math.min(this.proposer.nextDueMono, this.queries.nextDueMono);
   }
 
-  /** It keeps, holds, waits for and doubts nothing: `maintain` may be called once a second. */
+  /**
+   * Whether it has no entry, hold, waiter or clock doubt, so that `maintain` may be called only once a
+   * second.
+   */
   get isIdle(): boolean {
     const { acceptor, proposer, waiters, views, skew } = this;
     if (acceptor !== undefined && (!acceptor.ready || acceptor.size > 0)) return false;
@@ -166,7 +169,7 @@ export class FleasePeer {
     return this.#fault === undefined && !skew.weAreFaulty;
   }
 
-  /** Makes a reading of two clock values. It is one reused record: it counts until the next call. */
+  /** Makes a reading of two clock values. The record is reused: it is valid until the next call. */
   read(mono: number, wall: number): Reading {
     return this.clock.read(mono, wall, this.#reading);
   }
@@ -178,7 +181,7 @@ export class FleasePeer {
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
     if (isRequest(message.kind)) {
       if (this.acceptor === undefined || !this.views.mayVote) return false;
-      // A PASS changes the list of waiters and nothing else.
+      // A PASS only changes the list of waiters.
       const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
       this.#keepWaiters(from, message, now, replies ? reply : undefined);
       const changes = replies ? reply.kind === Kind.ack : message.kind === Kind.release;
@@ -208,7 +211,7 @@ export class FleasePeer {
 
   /**
    * Records the clock bounds of a member's batch (3.10). False when its messages must not count. When a
-   * majority contradicts this clock, this one is wrong, and nothing is held by it from then on.
+   * majority contradicts this clock, this clock is wrong, and from then on nothing is held by it.
    */
   hearClock(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
@@ -216,14 +219,14 @@ export class FleasePeer {
     return possible;
   }
 
-  /** Another participant has sent its view. True when this peer has entered it. */
+  /** Handles the view that another participant sent. True when this peer has entered it. */
   hearView(note: ViewNote, now: Reading): boolean {
     const entered = this.views.hear(note, now);
     if (entered) this.#enterView(now);
     return entered;
   }
 
-  /** Begins a change of the members. False when the new view could not be written down. */
+  /** Begins a change of the members. False when the new view could not be stored. */
   changeMembers(next: Membership, now: Reading): boolean {
     const entered = this.views.change(next, now);
     if (entered) this.#enterView(now);
@@ -239,31 +242,34 @@ export class FleasePeer {
     this.skew.majority = majorityOf(votersOf(view).length);
   }
 
-  /** A connection of this owner: this account is charged for what its requests make the acceptor keep. */
+  /**
+   * Adds a connection of this owner. The account is charged for what the acceptor keeps because of its
+   * requests.
+   */
   introduce(owner: string, account: string): void {
     this.acceptor?.quotas?.introduce(owner, account);
     this.waiters.quotas.introduce(owner, account);
   }
 
-  /** That connection is over. */
+  /** Removes that connection. */
   gone(owner: string, account: string): void {
     this.acceptor?.quotas?.gone(owner, account);
     this.waiters.quotas.gone(owner, account);
   }
 
-  /** All connections are over. */
+  /** Removes all connections. */
   everybodyGone(): void {
     this.acceptor?.quotas?.everybodyGone();
     this.waiters.clear();
   }
 
-  /** The peer is not connected any more. */
+  /** Forgets a disconnected peer. */
   forget(peer: number): void {
     this.waiters.forget(peer);
     this.skew.forget(peer);
   }
 
-  /** Keeps the list of waiters for a resource, and notifies the first when the resource has become free. */
+  /** Updates the list of waiters for a resource, and notifies the first when the resource has become free. */
   #keepWaiters(from: number, request: Message, now: Reading, reply: Message | undefined): void {
     const { resource } = request;
     if (reply?.kind === Kind.nack) {
@@ -272,10 +278,10 @@ export class FleasePeer {
     } else if (reply?.kind === Kind.ack) {
       this.waiters.taken(resource, from);
     } else if (request.kind === Kind.release && request.waiting) {
-      // Most likely another participant holds it, and only this acceptor does not know. Each notified waiter
-      // would try in vain, withdraw and cause the next notification, for as long as that lease runs. A
-      // withdrawal of a write that never arrived here says nothing about the resource, which may not even
-      // exist.
+      // Most likely another participant holds the resource, and only this acceptor does not know. Each
+      // notified waiter would try in vain, withdraw and cause the next notification, for as long as that
+      // lease runs. A withdrawal of a write that never arrived here says nothing about the resource, which
+      // may not even exist.
       if (this.acceptor?.wrote(request) === true)
         this.waiters.lost(resource, from, request.owner, now.mono + this.settings.ttlMaxMs);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
@@ -314,7 +320,7 @@ export class FleasePeer {
   }
 
   /**
-   * To be called several times a second: ends a recovery wait, forgets idle resources, looks for clock
+   * To be called several times a second: ends a recovery wait, forgets idle resources and checks for clock
    * faults.
    */
   maintain(now: Reading): void {
@@ -322,16 +328,16 @@ export class FleasePeer {
     if (this.views.look(now)) this.#enterView(now);
     this.acceptor?.wake(now);
     this.feed?.expire(now);
-    // A fiftieth of them at least: all are looked at within some five seconds, however many there are.
+    // At least a fiftieth of them, so that all are checked within about five seconds, however many there are.
     this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
-    // Handles leases that ran out because their holder crashed, and notified waiters that did not ask.
+    // Handles leases that expired because their holder crashed, and notified waiters that did not ask.
     if (this.acceptor?.ready === true && this.waiters.size > 0)
       for (const resource of this.waiters.sweep(discardLimit)) this.#notifyNext(resource, now);
   }
 
   #checkClocks(now: Reading): void {
     if (this.skew.weAreFaulty) {
-      // Silent until the peers have found our clock sane for a whole recovery wait (3.10).
+      // Stays silent until the peers have found its clock sane for a whole recovery wait (3.10).
       this.acceptor?.beginRecoveryWait(now);
       if (this.#fault === undefined) this.#declareFault(contradicted);
       return;

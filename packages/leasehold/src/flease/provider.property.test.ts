@@ -40,21 +40,18 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 ) as fc.Arbitrary<Step[]>;
 
-/**
- * What the waist knows of one resource: it makes one call at a time, and no renewal of what it has given
- * back.
- */
+/** The waist's knowledge of one resource: it makes one call at a time, and never renews a released grant. */
 interface Known {
   attempting: boolean;
   grant: Grant | undefined;
   renewing: boolean;
 }
 
-/** The provider under a script, beside a model of what was asked of it. */
+/** The provider driven by a script, and a model of what was requested of it. */
 class Stage {
   readonly bench = benchProvider();
   readonly known: Known[] = names.map(() => ({ attempting: false, grant: undefined, renewing: false }));
-  /** Violations, each in a turn of its own. */
+  /** Violations, one entry each. */
   readonly wrong: string[] = [];
   asked = 0;
   settled = 0;
@@ -81,7 +78,7 @@ class Stage {
     });
   }
 
-  /** Calls follow each other without a turn between them, but where the script has one. */
+  /** Calls follow each other within one turn, except where the script inserts a new turn. */
   run(step: Step): Promise<void> | void {
     const { world, peer, runner, provider } = this.bench;
     switch (step.do) {
@@ -176,7 +173,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test("each renewal settles, and what has begun ends once, whatever becomes of its grant meanwhile", async () => {
+test("each renewal settles, and a begun one ends exactly once, whatever happens to its grant meanwhile", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (script) => {
       vi.restoreAllMocks();
@@ -186,7 +183,7 @@ test("each renewal settles, and what has begun ends once, whatever becomes of it
         if (turn !== undefined) await turn;
         expect(stage.check()).toEqual([]);
       }
-      // Nobody answers any more.
+      // Nobody answers any longer.
       for (let turn = 0; turn < 20; turn += 1) await stage.run({ do: "pass", ms: 100 });
       expect([...stage.check(), ...stage.checkEnd()]).toEqual([]);
     }),

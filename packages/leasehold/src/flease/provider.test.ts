@@ -3,7 +3,7 @@ import { Kind } from "./protocol/message.js";
 import { renewalsUnderWayMax } from "./renewal-queue.js";
 import { benchProvider } from "../../../../test/support/provider-bench.js";
 
-test("pending calls are answered at close: nothing wakes the peer any more", async () => {
+test("pending calls are answered at close, because nothing wakes the peer afterwards", async () => {
   const { provider, ack } = benchProvider();
   const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
   const attempted = provider.attempt(request);
@@ -16,7 +16,7 @@ test("pending calls are answered at close: nothing wakes the peer any more", asy
   expect(await Promise.all([renewed, asked])).toEqual([false, { state: "unknown" }]);
 });
 
-test("a renewal that waits for its turn does not keep a release waiting", async () => {
+test("a queued renewal does not delay a release", async () => {
   const { provider, ack, sent } = benchProvider();
   const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
   const attempted = provider.attempt(request);
@@ -28,7 +28,7 @@ test("a renewal that waits for its turn does not keep a release waiting", async 
   const before = sent.length;
   expect(await renewed).toBe(false);
   expect(sent.length).toBe(before);
-  // One that has begun is waited for.
+  // An operation that has begun is awaited.
   const begun = provider.renew(outcome.grant, 500);
   await Promise.resolve();
   provider.forgoRenewal(outcome.grant);
@@ -58,14 +58,14 @@ test("a taker gets its outcome after the step: neither during its request nor in
   expect(told).toEqual(["granted"]);
 });
 
-test("an attempt whose caller had given up before it began ends at once, and is withdrawn", async () => {
+test("an attempt whose caller gave up before it began ends at once, and is withdrawn", async () => {
   const { provider, sent } = benchProvider();
   const cancellation = { cancelled: true, onCancel: undefined };
   expect(await provider.attempt(asked, cancellation)).toMatchObject({ kind: "failed" });
   expect(sent.length).toBeGreaterThan(0);
 });
 
-test("when more renewals wait than may be under way, one that would be answered too late leaves its turn to another", async () => {
+test("when more renewals wait than may be in flight, one that would be answered too late gives way to another", async () => {
   const { provider, answer, sent, world } = benchProvider();
   const roundTripMs = 10;
   const takeAll = async (count: number, name: string) => {

@@ -30,9 +30,9 @@ import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
 import type { InstanceMaker } from "./protocol/instance.js";
 
-/** A provider's ports: the runner of the peer, and the admin RPCs to the members. */
+/** A provider's ports: the peer's runner, and the admin RPCs to the members. */
 export interface FleaseDriver extends AdminDriver {
-  /** An observer asks, and takes nothing. */
+  /** An observer only asks, and acquires nothing. */
   readonly role?: "member" | "client" | "observer";
   readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "reading" | "poke">;
   /** Sends members the public data of a tenure; absent where nobody would keep it. */
@@ -55,8 +55,8 @@ function renewsTooLate(): LeaseholdError {
 const settled = Promise.resolve();
 
 /**
- * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes
- * into promises.
+ * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and their
+ * outcomes into promises.
  */
 export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly guarantees: Guarantees;
@@ -64,16 +64,16 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   readonly #driver: FleaseDriver;
   readonly #runner: FleaseDriver["runner"];
   readonly #peer: FleasePeer;
-  /** Attempts that have ended. Their callers are notified when the step that ended them is over. */
+  /** Ended attempts. Their callers are notified after the step that ended them. */
   #ended: PendingAttempt[] = [];
-  /** The same of renewals. */
+  /** Ended renewals, likewise. */
   #renewed: RequestedRenewal[] = [];
   /** Renewals of grants that have not been released. */
   readonly #renewals = new RenewalQueue<RequestedRenewal>();
   #renewalsPutOff = false;
   /**
-   * By resource: until when, on the steady clock, a program may rely on a tenure that a clock has ended
-   * before its time. Acceptors keep others out, but not this participant.
+   * By resource: until when, on the steady clock, a program may rely on a tenure that a clock ended early.
+   * Acceptors keep other participants out, but not this one.
    */
   readonly #promisedUntilMono = new Map<string, number>();
   #closed = false;
@@ -123,8 +123,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
       this.#settleLater(pending, { kind: "held", holder: this.holder, retryInMs: promisedMs });
       return;
     }
-    // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
-    // first.
+    // A tenure, even a lapsed one, keeps its instance until its grant is released, so a new attempt releases
+    // it first.
     const earlier = proposer.instanceOf(resource);
     if (earlier !== undefined && earlier.operation.kind === OperationKind.none)
       this.#letGo(FleaseGrant.of(earlier), now);
@@ -145,9 +145,9 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return leftMs;
   }
 
-  /** The reason why no attempt begins at present. */
+  /** Why no attempt begins at present. */
   #whyNotNow(now: Reading): AttemptOutcome | undefined {
-    // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
+    // Members refuse an observer's requests anyway; this check reports the mistake at once, at its source.
     if (this.#driver.role === "observer")
       return { kind: "failed", error: new LeaseholdError("PERMISSION_DENIED", observes) };
     const { fault } = this.#peer;
@@ -157,13 +157,15 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return undefined;
   }
 
-  /** Not at once: a taker may ask for more, and the proposer must not be called in the middle of a step. */
+  /**
+   * Deferred: a taker may make further requests, and the proposer must not be called in the middle of a step.
+   */
   #settleLater(pending: PendingAttempt, outcome: AttemptOutcome): void {
     pending.outcome = outcome;
     if (this.#ended.push(pending) === 1) void settled.then(this.#reportOutcomes);
   }
 
-  /** Every caller whose attempt has ended, in that order. */
+  /** Notifies each caller whose attempt has ended, in the order of ending. */
   readonly #reportOutcomes = (): void => {
     const ended = this.#ended;
     this.#ended = [];
@@ -178,7 +180,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (this.#keeps(grant)) this.#driver.publisher?.publish(grant.resource, grant.token, data);
   }
 
-  /** The grant has not been released. */
+  /** Whether the grant has not been released. */
   #keeps(grant: FleaseGrant): boolean {
     return this.#peer.proposer.instances.at(grant.index) === grant;
   }
@@ -205,7 +207,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     if (renewal !== undefined && this.#renewals.remove(renewal)) this.#settleRenewal(held, false);
   }
 
-  /** As `#settleLater`. */
+  /** Like `#settleLater`. */
   #settleRenewal(held: FleaseGrant, extended: boolean): void {
     const { renewal } = held;
     if (renewal === undefined) return;
@@ -221,8 +223,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   };
 
   /**
-   * Not at once: the proposer must not be called in the middle of a step, and of this turn's renewals those
-   * whose leases end first go first.
+   * Deferred: the proposer must not be called in the middle of a step, and of one turn's renewals those whose
+   * leases end first go first.
    */
   #wantRenewals(): void {
     if (this.#renewalsPutOff || !this.#renewals.mayBegin) return;
@@ -230,11 +232,11 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     void settled.then(this.#beginRenewals);
   }
 
-  /** Begins as many as one turn may; the rest when the answers that are here have been read. */
+  /** Begins as many as one turn may. The rest wait until the answers received so far have been read. */
   readonly #beginRenewals = (): void => {
     const peer = this.#peer;
     const { world } = this.#runner;
-    // One reading for all: the requested leases count from it, so an old reading requests less.
+    // One reading for all. The requested leases count from it, so an old reading requests less.
     const now = this.#runner.now();
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const renewal = this.#renewals.next();
@@ -256,7 +258,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     const held = FleaseGrant.of(grant);
     if (this.#keeps(held)) {
       if (!isUnused && held.runsOut) this.#notePromise(held);
-      // An old reading is enough: it only chooses which former ballots the release names, and names more.
+      // An old reading is enough: it only chooses which former ballots the release names, and an old one
+      // names more.
       this.#letGo(held, this.#runner.reading);
       this.#runner.poke();
     }
@@ -264,8 +267,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
   }
 
   /**
-   * Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one, and
-   * whether it was broken; undefined when it has ended.
+   * When a grant ends without another renewal, on the wall clock and on the steady clock, and whether its
+   * lease was broken; undefined if it has already ended.
    */
   validity(grant: Grant): { expiresWallMs: number; expiresMonoMs: number; broken: boolean } | undefined {
     const { holding, holdExpiresWallMs, holdExpiresMonoMs, barred } = FleaseGrant.of(grant);
@@ -273,20 +276,20 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return { expiresWallMs: holdExpiresWallMs, expiresMonoMs: holdExpiresMonoMs, broken: barred };
   }
 
-  /** The data from which other threads make readings as this peer does. */
+  /** The data with which other threads make the same readings as this peer. */
   clockStart(epoch: number): ClockStart {
     const monoMs = this.#runner.now().mono;
     return { epoch, monoMs, carriedMs: this.#peer.clock.carriedMs(monoMs) };
   }
 
-  /** Another thread has found that the clocks disagree: everything held is gone. */
+  /** Another thread has found that the clocks disagree: everything held is lost. */
   distrustClocks(): void {
     this.#peer.clock.distrust();
   }
 
   /**
-   * A look ended the grant early: its release notifies nobody, because the program may still rely on the time
-   * that it was granted.
+   * A check ended the grant early. Its release notifies nobody, because the program may still rely on the
+   * time it was granted.
    */
   letRunOut(grant: Grant): void {
     const held = FleaseGrant.of(grant);
@@ -312,7 +315,7 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     return this.inspection.list(prefix, timeoutMs, onIncomplete);
   }
 
-  /** Pending operations end now, because nobody wakes the peer from here on. */
+  /** Pending operations end now, because nothing wakes the peer from here on. */
   close(): Promise<void> {
     this.#closed = true;
     this.inspection.close();
@@ -337,17 +340,17 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     this.#peer.proposer.release(grant, now);
   }
 
-  /** A member says that somebody asks for a resource that is held here. */
+  /** A member reports a request for a resource that is held here. */
   releaseRequested(request: ReleaseRequest): void {
     this.#events?.releaseRequested?.(request);
   }
 
-  // Called by the peer in the middle of a step: none of these may call it back
+  // The peer calls these in the middle of a step: none may call it back
 
   readonly instance: InstanceMaker<FleaseGrant> = (index, resource, cell, page) =>
     new FleaseGrant(index, resource, cell, page, this.#runner);
 
-  /** An acceptor says that the resource was released. */
+  /** An acceptor reports that the resource was released. */
   hinted(resource: string): boolean {
     return this.#events?.hint(resource) ?? false;
   }
@@ -379,8 +382,8 @@ export class FleaseProvider implements Provider, PeerOutcomes<FleaseGrant> {
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
     const error = foundLost(grant.resource, grant.lossReason);
-    // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of
-    // a step.
+    // Deferred: the waist will answer with a release, and the proposer must not be called in the middle of a
+    // step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
   }
 

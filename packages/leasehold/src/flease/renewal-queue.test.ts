@@ -3,7 +3,7 @@ import { renewalsUnderWayMax, RenewalQueue } from "./renewal-queue.js";
 
 const renewal = (name: number) => ({ name, heapIndex: -1 });
 
-test("renewals begin in the order in which their leases end, so many at a time", () => {
+test("renewals begin in the order in which their leases end, with bounded concurrency", () => {
   const queue = new RenewalQueue<ReturnType<typeof renewal>>();
   const count = renewalsUnderWayMax + 2;
   for (let each = 0; each < count; each += 1) queue.add(renewal(each), 10_000 - each, 3_000);

@@ -13,7 +13,7 @@ const settings = fleaseSettings({
   rpcTimeoutMs: 100,
 });
 
-/** A member that counts how often it looks after itself. */
+/** A member that counts its maintenance runs. */
 function member() {
   const world = new VirtualWorld();
   const counts = { looks: 0 };
@@ -59,13 +59,13 @@ test("a resting member wakes at once for a request, and then runs as often as be
   expect(runner.peer.acceptor!.size).toBe(1);
   expect(await looksIn(1)).toBe(1);
   expect(await looksIn(1_000)).toBe(10);
-  // It rests again when the lease is over and its entry forgotten.
+  // It rests again when the lease is over and its entry has been discarded.
   await world.advance(10_000);
   expect(runner.peer.acceptor!.size).toBe(0);
   expect(await looksIn(10_000)).toBe(10);
 });
 
-test("one whose vote is certain for less than a second does not rest; one that learns so meanwhile looks at once", async () => {
+test("a member whose vote is certain for less than a second does not rest; a resting one that learns this checks at once", async () => {
   const { world, runner, may, looksIn } = member();
   await looksIn(6_500);
   may.restUntil = world.clock.monotonicMs() + 100;

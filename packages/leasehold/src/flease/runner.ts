@@ -11,32 +11,32 @@ import type { FleaseSettings } from "./protocol/settings.js";
 const maintainEveryMs = 100;
 
 /**
- * The same for a peer that keeps, holds and waits for nothing, ms. It finds a clock fault that much later,
- * but has nothing to lose. A request ends the long interval at once.
+ * The interval for a peer that keeps, holds and waits for nothing, ms. It finds a clock fault that much
+ * later, but has nothing to lose. A request ends the long interval at once.
  */
 const restingEveryMs = 1_000;
 
 export interface RunnerOptions {
   readonly settings: FleaseSettings;
-  /** A member has an acceptor; a client is a proposer only. */
+  /** A member has an acceptor; a client is only a proposer. */
   readonly acceptor: boolean;
   readonly world: World;
   readonly medium: Medium;
   readonly views?: PeerViews | undefined;
-  /** The owner name of the incarnation that begins. It must differ from all earlier ones. */
+  /** The owner name of a new incarnation. It must differ from all earlier ones. */
   owner(): string;
-  /** The clocks are at fault, and the next incarnation begins: connections of the former one must end. */
+  /** The clocks are at fault, and the next incarnation begins: connections of the previous one must end. */
   clockFault(reason: string): void;
   /** Called after each maintenance of the peer, for other periodic work. */
   maintained(now: Reading): void;
-  /** Whether what `maintained` does can wait as well, until that time. Without it a peer never rests. */
+  /** Whether the work of `maintained` can wait until that time, too. Without it a peer never rests. */
   restsUntil?(mono: number): boolean;
 }
 
 /**
- * Runs a {@link FleasePeer}: reads the clocks for it, wakes it when it is due, lets it look after itself, and
- * begins a new incarnation after a clock fault. It knows the world as ports only: the same code runs over
- * TCP, on stores and in the simulators.
+ * Runs a {@link FleasePeer}: reads the clocks for it, wakes it when it is due, runs its maintenance, and
+ * begins a new incarnation after a clock fault. All input and output goes through ports: the same code runs
+ * over TCP, on stores and in the simulators.
  */
 export class FleaseRunner {
   readonly peer: FleasePeer;
@@ -90,20 +90,20 @@ export class FleaseRunner {
     });
   }
 
-  /** From now on nothing wakes the peer. */
+  /** Stops waking the peer. */
   end(): void {
     this.#ended = true;
     this.#wakeTimer?.cancel();
     this.#maintainTimer?.cancel();
   }
 
-  /** A fresh reading of the peer's clock. It is one reused record: it counts until the next call. */
+  /** A fresh reading of the peer's clock. The record is reused: it is valid until the next call. */
   now(): Reading {
     const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);
     return this.peer.read(monotonicMs, wallMs);
   }
 
-  /** The peer got a call or a message: computes when it is due next. */
+  /** Called after a call or message to the peer: computes when it is due next. */
   poke(): void {
     if (this.#restsUntil !== undefined && !this.#mayRest(this.#restsUntil)) this.#stir();
     const dueMono = this.peer.nextDueMono;
@@ -124,22 +124,24 @@ export class FleaseRunner {
   }
 
   /**
-   * Messages have arrived. Messages until the next call are judged by this reading, or a later one. It is
-   * made after they have arrived (3.2, MUST), once for all that arrived together.
+   * Takes the reading for messages that have arrived. Messages until the next call are judged by this
+   * reading, or by a later one. It is made after they have arrived (3.2, MUST), once for all that arrived
+   * together.
    */
   arrived(): Reading {
     this.#now = this.now();
     return this.#now;
   }
 
-  /** The last reading: no earlier than that of `arrived`, as each `now` writes into the same record. */
+  /** The last reading: no earlier than that of `arrived`, because each `now` writes to the same record. */
   get reading(): Reading {
     return this.#now;
   }
 
   /**
-   * Passes on the clock bounds of a batch. False when they contradict this clock, so that none may count
-   * (3.10). Only members' are remembered: it takes a majority of them to find this clock at fault.
+   * Passes on the clock bounds of a batch. False when they contradict this clock, so that no message of the
+   * batch may count (3.10). Only members' bounds are remembered: it takes a majority of members to find this
+   * clock at fault.
    */
   believes(from: number, loMs: number, hiMs: number, echoLoMs: number): boolean {
     const { peer } = this;
@@ -148,15 +150,12 @@ export class FleaseRunner {
       : peer.skew.isPossible(loMs, hiMs, echoLoMs, this.#now);
   }
 
-  /**
-   * Hands a message that has arrived to the peer. The reply, if there is one, is reused: it counts until the
-   * next call.
-   */
+  /** Passes an arrived message to the peer. The reply, if any, is reused: it is valid until the next call. */
   receive(from: number, message: Message): Message | undefined {
     return this.peer.receive(from, message, this.#now, this.#reply) ? this.#reply : undefined;
   }
 
-  /** Continues as another owner (3.2, 3.10): everything that the former one held is lost. */
+  /** Continues as another owner (3.2, 3.10): everything that the previous one held is lost. */
   readonly #restart = (reason: string): void => {
     this.#options.clockFault(reason);
     const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);

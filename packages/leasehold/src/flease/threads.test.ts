@@ -7,8 +7,8 @@ const until = 1_700_000_000_000;
 const clocks = { maxClockSkewMs: 500, clockRateError: 0 };
 
 /**
- * A grant until `until`, which is 6,000 on the steady clock; the clock of the program's thread reads what it
- * is told.
+ * A grant until `until`, which is 6,000 on the steady clock. The clock of the program's thread returns the
+ * values it is given.
  */
 function fresh(upperLeadMs = until - 6_000) {
   const threads = new SharedThreads();
@@ -28,8 +28,8 @@ function fresh(upperLeadMs = until - 6_000) {
   return { threads, validity, reader, clock, look };
 }
 
-describe("how long a lease is valid, read in another thread", () => {
-  test("the smaller of what remains on either clock, and by the upper bound of the thread that renews", () => {
+describe("a lease's validity, read in another thread", () => {
+  test("is the lesser of the two clocks' remaining times, also by the renewing thread's upper bound", () => {
     const { validity, threads, look } = fresh();
     expect(look(until - 1_000, 5_000)).toBe(0);
     validity.extend(until, 6_000, Infinity);
@@ -44,7 +44,7 @@ describe("how long a lease is valid, read in another thread", () => {
     ["the wall clock is slow when a suspended machine wakes", until - 900, 4_000],
     ["the wall clock has stepped back", until - 4_000, 5_000],
   ])(
-    "none as soon as its own look at the clocks finds them apart, and the other thread learns it: %s",
+    "is 0 as soon as its own check of the clocks finds that they disagree, and the other thread learns it: %s",
     (_, wallMs, monoMs) => {
       const { validity, threads, look } = fresh();
       validity.extend(until, 6_000, Infinity);
@@ -59,14 +59,14 @@ describe("how long a lease is valid, read in another thread", () => {
       expect(renewing.note(reading, "a.1")).toBe(true);
       expect(look(until - 2_000, 4_000)).toBe(2_000);
       expect(look(wallMs, monoMs)).toBe(0);
-      // Nor when the clocks come back.
+      // Nor when the clocks agree again.
       expect(look(until - 900, 5_100)).toBe(0);
       expect(renewing.note(reading, "a.1")).toBe(false);
       withFaults({ programThreadTrustsClocks: true }, () => expect(look(wallMs, monoMs)).toBeGreaterThan(0));
     },
   );
 
-  test("a new owner, and clocks that disagree in the thread that renews, end all grants at once", () => {
+  test("ends at once with a new owner, or with clocks that disagree in the renewing thread", () => {
     for (const [owner, clocksDisagree] of [
       ["a.2", false],
       ["a.1", true],
@@ -80,7 +80,7 @@ describe("how long a lease is valid, read in another thread", () => {
     }
   });
 
-  test("no renewal reaches beyond the end that maxHold sets, which is one for both threads", () => {
+  test("is never extended beyond the end that maxHold sets, which is the same for both threads", () => {
     const { validity, reader, look } = fresh();
     validity.extend(until, 6_000, 5_500);
     expect([look(until - 1_000, 5_000), reader.lossReason]).toEqual([500, "max-hold"]);
@@ -89,7 +89,7 @@ describe("how long a lease is valid, read in another thread", () => {
     expect([reader.lastsAt(5_499), reader.lastsAt(5_500)]).toEqual([true, false]);
   });
 
-  test("nothing once it has been finished, whatever is written later", () => {
+  test("is 0 once it has been ended, whatever is written later", () => {
     const { validity, reader, look } = fresh();
     validity.extend(until, 6_000, Infinity);
     validity.finish("clock-fault");
@@ -98,7 +98,7 @@ describe("how long a lease is valid, read in another thread", () => {
     expect(reader.lossReason).toBe("clock-fault");
   });
 
-  test("an end between the reading of the clocks and the answer counts", () => {
+  test("takes account of an end between reading the clocks and answering", () => {
     const { validity, reader, clock } = fresh();
     validity.extend(until + 1_000, 7_000, Infinity);
     expect(reader.remainingMs(() => clock.read())).toBe(1_000);
@@ -109,7 +109,7 @@ describe("how long a lease is valid, read in another thread", () => {
     expect(reader.remainingMs(readAndEnd)).toBe(0);
   });
 
-  test("never more than either end allows, for any fraction of a millisecond", () => {
+  test("is never more than either end allows, for any fraction of a millisecond", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 10_000, noNaN: true }),
@@ -119,8 +119,7 @@ describe("how long a lease is valid, read in another thread", () => {
           const { validity, look } = fresh(until - 6_000 + leadMs);
           validity.extend(until + untilIn, 6_000 + endIn, Infinity);
           const exact = Math.min(untilIn, untilIn - leadMs, endIn);
-          // The doubles of the test itself are good for a quarter of a microsecond at this distance from
-          // 1970.
+          // At this distance from 1970 a double is precise to a quarter of a microsecond.
           expect(look(until, 6_000)).toBeLessThanOrEqual(Math.max(0, exact) + 0.0005);
         },
       ),

@@ -8,14 +8,14 @@ import type { FleaseSettings } from "./protocol/settings.js";
 
 /**
  * The validity of a lease, shared by two threads. The thread that renews writes, the thread of the program
- * reads, and neither waits for the other: a busy program keeps its leases, and a look at one
- * of them is right whatever the other thread does.
+ * reads, and neither waits for the other: a busy program keeps its leases, and can check one correctly
+ * whatever the other thread does.
  *
- * Times are whole microseconds, rounded to the safe side. The ends never go back in one tenure, so a
- * thread that reads one of them old and one new believes in less than the lease is worth, never in more.
+ * Times are whole microseconds, rounded to the safe side. The ends never go back in one tenure, so a thread
+ * that reads one old end and one new end sees too little time left, never too much.
  */
 
-/** Reasons by their numbers in shared memory. The first one means that no reason is known. */
+/** Reasons by their number in shared memory. The first one means that no reason is known. */
 const reasons: readonly (LossReason | undefined)[] = [
   undefined,
   "expired",
@@ -47,7 +47,7 @@ function toMs(us: bigint): number {
   return Number(us) / usPerMs;
 }
 
-/** The messages between the two threads of one client, besides its leases. */
+/** The shared state of the two threads of one client, apart from its leases. */
 export class SharedThreads {
   readonly #cells: BigInt64Array<SharedArrayBuffer>;
 
@@ -60,8 +60,7 @@ export class SharedThreads {
   }
 
   /**
-   * How far the upper bound on the time (`hi`) is ahead of the steady clock. Written by the thread that
-   * renews.
+   * How far the upper bound on the time (`hi`) is ahead of the steady clock. Written by the renewing thread.
    */
   get upperLeadMs(): number {
     return toMs(Atomics.load(this.#cells, Thread.upperLead));
@@ -71,7 +70,7 @@ export class SharedThreads {
     Atomics.store(this.#cells, Thread.upperLead, up(ms));
   }
 
-  /** The last sign of life of the program's thread, on the steady clock. Written by that thread. */
+  /** When the program's thread was last seen alive, on the steady clock. Written by that thread. */
   get signOfLifeMs(): number {
     return toMs(Atomics.load(this.#cells, Thread.signOfLife));
   }
@@ -80,7 +79,7 @@ export class SharedThreads {
     Atomics.store(this.#cells, Thread.signOfLife, down(ms));
   }
 
-  /** Grants of another epoch than this are over. Written by the thread that renews. */
+  /** Grants of any other epoch are over. Written by the renewing thread. */
   get epoch(): number {
     return Number(Atomics.load(this.#cells, Thread.epoch));
   }
@@ -89,7 +88,7 @@ export class SharedThreads {
     Atomics.store(this.#cells, Thread.epoch, BigInt(epoch));
   }
 
-  /** The epoch in which the program's thread has found the clocks to disagree. Written by that thread. */
+  /** The epoch in which the program's thread found that the clocks disagree. Written by that thread. */
   get distrustedEpoch(): number {
     return Number(Atomics.load(this.#cells, Thread.distrustedEpoch)) - 1;
   }
@@ -100,16 +99,17 @@ export class SharedThreads {
 }
 
 /**
- * The start of the program thread's clock, sent with a grant: the same anchor as in the thread that renews.
+ * The initial state of the program thread's clock, sent with a grant: the same anchor as in the renewing
+ * thread.
  */
 export interface ClockStart {
   readonly epoch: number;
   readonly monoMs: number;
-  /** The wall clock as the steady one carries it on. */
+  /** The wall clock extrapolated by the steady clock. */
   readonly carriedMs: number;
 }
 
-/** How the thread that renews publishes its clock to the other. */
+/** Publishes the renewing thread's clock to the other thread. */
 export class RenewingThread {
   readonly threads: SharedThreads;
   #owner: string;
@@ -120,10 +120,11 @@ export class RenewingThread {
   }
 
   /**
-   * To be called before a validity is extended, before a release, and several times a second. A new owner,
-   * and clocks that disagree, end every grant of before at once.
+   * To be called before a validity is extended, before a release, and several times a second. A new owner, or
+   * clocks that disagree, end every earlier grant at once.
    *
-   * @returns false when the program's thread has found that the clocks disagree: then they do so here, too.
+   * @returns false when the program's thread has found that the clocks disagree: then they disagree here,
+   *   too.
    */
   note({ hi, mono, clocksDisagree }: Reading, owner: string): boolean {
     const { threads } = this;
@@ -135,9 +136,9 @@ export class RenewingThread {
 }
 
 /**
- * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own readings, from the
- * other thread's anchor and with the other thread's readings. One for all grants of an epoch: clocks that
- * once disagreed end them all.
+ * The clock of the program's thread. It applies the rules of {@link FleaseClock} to that thread's own
+ * readings and those of the other thread, starting from the other thread's anchor. All grants of an epoch
+ * share it: clocks that once disagreed end them all.
  */
 export class ProgramClock {
   readonly epoch: number;
@@ -159,7 +160,7 @@ export class ProgramClock {
     this.#ownClock = ownClock;
   }
 
-  /** One reused record. Its bounds are the later ones of both threads. */
+  /** A reused record. Its bounds are the later ones of both threads. */
   read(): Reading {
     const now = this.#look((mono, wall) => this.#clock.read(mono, wall, this.#reading));
     if (now.clocksDisagree && this.#threads.epoch === this.epoch) this.#threads.distrustedEpoch = this.epoch;
@@ -176,7 +177,7 @@ export class ProgramClock {
     const { monotonicMs, wallMs } = readBothClocks(this.#ownClock);
     const now = look(monotonicMs, wallMs);
     now.hi = Math.max(now.hi, now.mono + upperLeadMs);
-    // After the clocks: the other thread may have ended all grants meanwhile.
+    // Checked after the clocks: the other thread may have ended all grants meanwhile.
     if (this.#threads.epoch !== this.epoch) now.clocksDisagree = true;
     return now;
   }
@@ -195,8 +196,8 @@ export class SharedValidity {
   }
 
   /**
-   * A renewal was decided: the ends on the wall clock and on the steady one, and the one beyond which the
-   * tenure must not last.
+   * Records a decided renewal: the ends on the wall clock and on the steady clock, and the time that the
+   * tenure must not outlast.
    */
   extend(expiresWallMs: number, expiresMonoMs: number, latestMs: number): void {
     const isLatest = latestMs <= expiresMonoMs;
@@ -205,7 +206,7 @@ export class SharedValidity {
     Atomics.store(this.#cells, Grant.expiresMono, down(isLatest ? latestMs : expiresMonoMs));
   }
 
-  /** Why the grant has ended, or will end when it runs out. */
+  /** Why the grant has ended, or will have ended when it runs out. */
   get lossReason(): LossReason | undefined {
     return reasons[Number(Atomics.load(this.#cells, Grant.reason))];
   }
@@ -214,16 +215,15 @@ export class SharedValidity {
     Atomics.store(this.#cells, Grant.reason, BigInt(reasons.indexOf(reason)));
   }
 
-  /** Ends the grant for ever. MUST precede anything that lets another participant have the resource. */
+  /** Ends the grant for good. MUST precede any step that lets another participant have the resource. */
   finish(reason: LossReason): void {
     this.lossReason = reason;
     Atomics.store(this.#cells, Grant.over, 1n);
   }
 
   /**
-   * Milliseconds for which the grant is valid, 0 when it is not. The clocks are read after the ends, and the
-   * mark of the end after the clocks: a thread that is stopped between two of these steps sees less time
-   * left, not more.
+   * How long the grant is valid, ms; 0 when it is not. The clocks are read after the ends, and the end marker
+   * after the clocks: a thread that is stopped between two of these steps sees less time left, not more.
    */
   remainingMs(read: () => Reading): number {
     const expiresWallMs = toMs(Atomics.load(this.#cells, Grant.expiresWall));
@@ -233,7 +233,7 @@ export class SharedValidity {
     return validForMs(expiresWallMs, expiresMonoMs, now);
   }
 
-  /** The lease has not run out by the steady clock: if it has ended, it ended early. */
+  /** The lease has not expired by the steady clock: if it has ended, it ended early. */
   lastsAt(monoMs: number): boolean {
     return monoMs < toMs(Atomics.load(this.#cells, Grant.expiresMono));
   }

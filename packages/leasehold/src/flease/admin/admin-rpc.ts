@@ -190,7 +190,7 @@ export class AdminRpc<L extends AdminLink> {
     } else if (listing?.page !== page) {
       throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
     }
-    lists.delete(session); // Keeps the map in the order of use.
+    lists.delete(session); // Keeps the map ordered by last use.
     const [oldest] = lists.keys();
     if (lists.size >= listsPerLinkMax && oldest !== undefined) lists.delete(oldest);
     lists.set(session, Object.assign(listing, { askedMs, page: page + 1 }));

@@ -182,7 +182,7 @@ export class WatchFeed {
     yield* this.#readChanges(follower, told);
     if (follower.scan !== undefined && told.size < pageMax) {
       yield* follower.scan.go(now, (resource, entry) => {
-        if (!this.#followers.has(follower)) return false; // The follower has gone between two steps.
+        if (!this.#followers.has(follower)) return false; // The follower left between two steps.
         const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseExpiresMonoMs);
         followed.owner = entry.leaseOwner;
         followed.token = entry.token;
@@ -209,7 +209,7 @@ export class WatchFeed {
       if (looked === this.#bounds.looksPerStep) {
         yield;
         looked = 0;
-        if (this.#hasMissed(follower)) return; // The next page begins anew.
+        if (this.#hasMissed(follower)) return; // The next page starts over.
       }
       looked += 1;
       const resource = this.#log.at(follower.place);

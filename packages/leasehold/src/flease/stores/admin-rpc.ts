@@ -13,19 +13,19 @@ import { ask } from "./ask.js";
 import { revise, seenIn } from "./visit.js";
 import type { Revision, Visiting } from "./visit.js";
 
-/** Registers of one store that a list visits, including those of free resources. */
+/** Maximum number of registers of one store that a list reads, including those of free resources. */
 const listedMax = 100_000;
 
 /** Minimum interval of lists for a watch, ms: each reads everything below its prefix. */
 const watchEveryMsMin = 100;
 
 /**
- * Rest between two lists of a watch, as a multiple of the duration of a list: many resources delay its
- * reports.
+ * Pause between two lists of a watch, as a multiple of a list's duration: with many resources, a watch
+ * reports later.
  */
 const restFactor = 4;
 
-/** Records visited before other work of this process has its turn: a millisecond or two. */
+/** Records read before yielding to other work of this process: one or two milliseconds. */
 const looksPerTurn = 500;
 
 export interface StoreAdminOptions {
@@ -33,7 +33,7 @@ export interface StoreAdminOptions {
   readonly run: <T>(protocol: Protocol<T>) => Promise<T>;
   readonly timers: Timers;
   readonly pollMs: number;
-  /** The asker's name for the holder. */
+  /** The requesting participant's name, as shown to the holder. */
   readonly by: () => string;
 }
 
@@ -41,8 +41,8 @@ export interface StoreAdminOptions {
 type Told = Map<string, { readonly owner: string; readonly token: number }>;
 
 /**
- * Admin RPCs on stores, which cannot answer by themselves: the asker reads the records. A watch polls for
- * changes, and a request to the holder is left in its record until it renews.
+ * Admin RPCs on stores. Stores cannot answer them, so the caller reads the records. A watch polls for
+ * changes, and a request to the holder stays in the record until the holder renews.
  */
 export class StoreAdminRpc {
   readonly #options: StoreAdminOptions;
@@ -136,8 +136,8 @@ export class StoreAdminRpc {
   }
 
   /**
-   * True when the holder has seen it, at its next renewal, or has gone. The holder of a broken lease is not
-   * awaited.
+   * Resolves to true once the holder has seen the request, at its next renewal, or has gone. It does not wait
+   * for the holder of a broken lease.
    */
   async #requestRelease(
     store: number,
@@ -164,7 +164,10 @@ export class StoreAdminRpc {
     }
   }
 
-  /** The first answer of a session has everything, later ones have changes, as soon as there are any. */
+  /**
+   * The first answer of a session contains everything. Later ones contain changes, and come as soon as there
+   * are any.
+   */
   async #watch(store: number, session: number, prefix: string): Promise<FeedPage> {
     const name = `${store}/${session}`;
     const everyMs = Math.max(watchEveryMsMin, this.#options.pollMs);
@@ -199,7 +202,7 @@ export class StoreAdminRpc {
   }
 }
 
-/** Changes since the last page, which it becomes. */
+/** Returns the changes since the last page, and updates `told` with them. */
 function pageOf(told: Told, held: readonly ListedLease[]): FeedPage {
   const changed = held.filter(({ resource, owner, token }) => {
     const before = told.get(resource);

@@ -10,9 +10,9 @@ const settingsFormat = "leasehold-flease-settings/1";
 const decoder = new TextDecoder();
 
 /**
- * Ensures that all users of a farm have equal settings (repair F18): peers compare them when they connect;
- * here the first user writes them into each store, once, and the others read them before anything else. A
- * store with other settings is refused.
+ * Ensures that all users of a farm have equal settings (repair F18). Peers compare settings when they
+ * connect. On stores the first user writes its settings into each store, once, and the others read them
+ * before anything else. A store with other settings is refused.
  */
 export class Agreement {
   readonly #stores: number;
@@ -31,7 +31,7 @@ export class Agreement {
     );
   }
 
-  /** Why the store with this marker must not be used. */
+  /** Why the store with this marker must not be used; `undefined` if it may be. */
   *at(store: number, id: string): Protocol<LeaseholdError | undefined> {
     if (this.#agreed[store] === id) return undefined;
     const at = { stores: this.#stores, timeoutMs: this.#timeoutMs };

@@ -4,13 +4,13 @@ import { LeaseholdError } from "../../lease/errors.js";
 
 /** Parameters for a request to one store of a farm. */
 export interface Asking {
-  /** n */
+  /** Number of stores, n. */
   readonly stores: number;
   /** Timeout of one operation on a store, ms. */
   readonly timeoutMs: number;
 }
 
-/** Asks one store. */
+/** Sends a request to one store. */
 export function* ask(at: Asking, store: number, request: StoreRequest): Protocol<StoreAnswer | undefined> {
   const requests = Array.from({ length: at.stores }, (_, index) => (index === store ? request : undefined));
   const enough = (answers: readonly (StoreAnswer | undefined)[]) => answers[store] !== undefined;
@@ -18,7 +18,7 @@ export function* ask(at: Asking, store: number, request: StoreRequest): Protocol
   return answers[store];
 }
 
-/** The cells in an answer, or the reason why there are none. */
+/** The cells in an answer, or the reason why it has none. */
 export function cellsIn(answer: StoreAnswer | undefined): readonly Uint8Array[] | LeaseholdError {
   if (answer === undefined) return new LeaseholdError("STORE_UNAVAILABLE", "a store did not answer in time");
   if (answer.kind === "failed") return answer.error;

@@ -59,13 +59,13 @@ const records: fc.Arbitrary<EntryRecord> = fc.record(
   { requiredKeys: ["resource", "entry"] },
 );
 
-test("an entry is a line that people can read", () => {
+test("an entry is a human-readable line", () => {
   expect(new TextDecoder().decode(encodeEntry(record))).toMatch(
     /^leasehold-flease\/1 {"resource":"reports\/nightly","promised":{"number":7,"owner":"alice\.1"},"lease":{"owner":"alice\.1","number":7,"sequence":2,"until":1900000000000\.25,"released":false,"token":5},"label":"web-1","asked":{"by":"bob","broken":false,"heard":true}} [0-9a-f]{8}$/,
   );
 });
 
-test("what is written is read again", () => {
+test("an encoded entry decodes to itself", () => {
   fc.assert(
     fc.property(records, (one) => {
       expect(decodeEntry(encodeEntry(one))).toEqual(one);

@@ -4,12 +4,12 @@ import { isResourceName } from "../../lease/resource-name.js";
 import { dataIn, withData } from "../../lease/tenure-data.js";
 import type { EntryRecord, Request } from "./record.js";
 
-/** The first word of every record. Another number is another format, which this version refuses. */
+/** The first word of every record. Any other number means another format, which this version refuses. */
 export const entryFormat = "leasehold-flease/1";
 
 /**
- * Upper bound of a record: the longest names and labels, with every second byte escaped, and the data of a
- * tenure.
+ * Upper bound of a record's size: the longest names and labels, with every second byte escaped, and the data
+ * of a tenure.
  */
 export const recordBytesMax = 4_096;
 
@@ -42,7 +42,7 @@ export function encodeEntry({ resource, entry, label, asked, data }: EntryRecord
 }
 
 /**
- * Decodes a record strictly: anything that {@link encodeEntry} would not write is refused.
+ * Decodes a record strictly: it refuses anything that {@link encodeEntry} would not write.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */

@@ -6,7 +6,9 @@ import { VirtualWorld } from "../../testing/virtual-world.js";
 import { encodeEntry } from "./codec.js";
 import { entryRegister, settingsRegister } from "./registers.js";
 
-/** The cost and behaviour of Flease on stores on bad days, on three stores in memory and in virtual time. */
+/**
+ * The cost of Flease on stores, and its behaviour under failures. Three stores in memory, in virtual time.
+ */
 
 const ttlMs = 1_000;
 
@@ -63,7 +65,7 @@ test("a free lease costs one read and one write at each store, a renewal one wri
   await grid.close();
 });
 
-test("a lease is taken in one round of two operations, and taken over as soon as it has run out", async () => {
+test("a lease is acquired in one round of two operations, and taken over as soon as it has expired", async () => {
   const { grid, world, alice, bob } = await opened();
   for (const medium of grid.media) medium.latencyMs = { request: 5, answer: 5 };
   const beganMs = world.clock.monotonicMs();
@@ -90,13 +92,13 @@ test("no request is answered before the write is in the store", async () => {
   expect(await taking).toBe("NO_QUORUM");
   one.resume();
   two.resume();
-  // A lease written without an answer was withdrawn, or blocks until it has run out; it was never held.
+  // A lease written without an answer was withdrawn, or blocks until it expires; it was never held.
   const lease = await passing(world, bob.acquire("r", { ttl: ttlMs, wait: 2 * ttlMs }));
   lease.assertHeld();
   await passing(world, grid.close());
 });
 
-test("two at the same time: one of them writes, the other finds a conflict and computes anew", async () => {
+test("of two concurrent participants one writes, and the other finds a conflict and recomputes", async () => {
   const { grid, world, alice, bob } = await opened();
   for (const medium of grid.media) medium.latencyMs = { request: 1, answer: 1 };
   const rounds = Array.from({ length: 20 }, async (_, round) => {
@@ -109,14 +111,14 @@ test("two at the same time: one of them writes, the other finds a conflict and c
   await passing(world, grid.close());
 });
 
-test("a store that forgets counts again when all it may have known is over, and not before", async () => {
+test("a store that forgets counts again when every lease it may have known is over, and not before", async () => {
   const { grid, world, alice, bob } = await opened();
   const [one, two] = grid.media as [MemoryMedium, MemoryMedium];
   const lease = await passing(world, alice.acquire("r", { ttl: ttlMs }));
   one.forget();
   two.stall("requests");
   await world.advance(50);
-  // Two of three know nothing of it: one has forgotten, one is silent. Nobody may believe the first.
+  // Two of three report nothing: one has forgotten, one is silent. Nobody may believe the first.
   expect(await passing(world, codeOf(bob.acquire("r", { ttl: ttlMs, wait: 400 })))).toBe("NO_QUORUM");
   two.resume();
   lease.assertHeld();
@@ -124,7 +126,7 @@ test("a store that forgets counts again when all it may have known is over, and 
   await world.advance(3 * ttlMs);
   two.stall("requests");
   await world.advance(ttlMs);
-  // The one that had forgotten has learnt of the lease from its renewals.
+  // The store that had forgotten has learnt of the lease from its renewals.
   lease.assertHeld();
   expect(await passing(world, bob.tryAcquire("r", { ttl: ttlMs }))).toBeUndefined();
   await passing(world, grid.close());
@@ -176,7 +178,7 @@ test.each([
   const content = contentAt(world.clock.wallMs());
   const [one, two] = grid.media as [MemoryMedium, MemoryMedium];
   one.plant(entryRegister("r"), content);
-  // One of three is as good as silent.
+  // One of three stores is effectively silent.
   const lease = await passing(world, alice.acquire("r", { ttl: ttlMs }));
   await passing(world, lease.release());
   two.plant(entryRegister("r"), content);
@@ -195,7 +197,7 @@ test("a request to the holder arrives with its next renewal", async () => {
   await passing(world, grid.close());
 });
 
-test("a lease that a small step of the system time has ended is nobody's before its time, nor this process's again", async () => {
+test("a lease that a small step of the system time ended is acquired by nobody before its end, not even this process", async () => {
   const { grid, world, alice, bob } = await opened();
   const lease = await passing(world, alice.acquire("r", { ttl: ttlMs, autoRenew: false }));
   await world.advance(lease.remaining() - 14);
@@ -209,7 +211,7 @@ test("a lease that a small step of the system time has ended is nobody's before 
   await passing(world, grid.close());
 });
 
-test("a clock fault ends every lease, and the process goes on as another owner", async () => {
+test("a clock fault ends every lease, and the process continues as another owner", async () => {
   const faults: string[] = [];
   const world = new VirtualWorld();
   const grid = new MemoryGrid(world);

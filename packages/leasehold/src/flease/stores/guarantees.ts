@@ -2,7 +2,7 @@ import { fleaseGuarantees } from "../guarantees.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 import type { Guarantees } from "../../lease/types.js";
 
-/** Guarantees of Flease on stores: weaker than among peers, as a store has no steady clock. */
+/** Guarantees of Flease on stores. They are weaker than among peers, because a store has no steady clock. */
 export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guarantees {
   const among = fleaseGuarantees(settings);
   const { maxClockSkewMs, clockRateError } = settings;
@@ -23,11 +23,11 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
       "While a holder's process is stopped, the wall clocks do not all step back together by as much as its steady clock loses.",
       "A machine whose clocks all stand still, as in a paused virtual machine, is covered by the token alone.",
     ],
-    // Only the wall clock decides when a lease is over, so clock rates cost nothing.
+    // Only the wall clock decides when a lease is over, so clock rates add no delay.
     takeoverMsMax: settings.ttlMaxMs + 2 * maxClockSkewMs + pollMs + 3 * settings.rpcTimeoutMs,
     data: true,
     fair: "none",
-    // No list of waiters is kept.
+    // Stores keep no list of waiters.
     handOver: false,
   };
 }

@@ -7,7 +7,7 @@ import { StoreMedium } from "./medium.js";
 import { StoreAcceptor } from "./store-acceptor.js";
 import type { Revision, Visit } from "./visit.js";
 
-/** The medium, with visits that it does not run itself. */
+/** The medium, with visits that the test completes. */
 
 const settings = benchSettings();
 
@@ -58,7 +58,7 @@ test("a visit that fails delivers nothing, and the next one follows", () => {
   expect([under.length, events]).toEqual([2, ["visited 2 STORE_UNAVAILABLE"]]);
 });
 
-test("the queue is bounded: more is dropped, as on any network", () => {
+test("the queue is bounded: the excess is dropped, as on any network", () => {
   const { medium, under, came } = bench();
   for (let sent = 0; sent < 100; sent += 1) medium.send(0, acquireOf("p.1", sent, 500));
   for (let ended = 0; ended < under.length; ended += 1) under[ended]!.end(came());

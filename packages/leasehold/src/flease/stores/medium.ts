@@ -11,18 +11,18 @@ import type { Revision, Seen, Visit, Visiting } from "./visit.js";
 export type RunVisit = (protocol: Protocol<Revision<Visit>>, done: (came: Revision<Visit>) => void) => void;
 
 /**
- * Requests for one resource queued at one store. A proposer has one phase in progress and withdraws
- * abandoned ones, so more are late requests of a slow store, and are dropped like lost messages.
+ * Requests for one resource queued at one store. A proposer has one phase in progress and withdraws abandoned
+ * ones. Any more are late requests to a slow store, and are dropped like lost messages.
  */
 const waitingMax = 8;
 
 /**
- * Resources with visits in progress at one store: with the longest names some 100 megabytes. Further ones
+ * Resources with visits in progress at one store: about 100 megabytes with the longest names. Further ones
  * are dropped.
  */
 const resourcesMax = 65_536;
 
-/** Cached registers per store: a renewal of such a lease needs no read. Some 50 megabytes. */
+/** Cached registers per store: a cached lease is renewed without a read. About 50 megabytes. */
 const seenMax = 32_768;
 
 export interface MediumSink {
@@ -30,22 +30,22 @@ export interface MediumSink {
   deliver(store: number, reply: Message): void;
   /** Another participant wants a resource that this process holds. */
   heard(resource: string, request: Request): void;
-  /** A visit has ended. Without an error the store has taken the request. */
+  /** A visit has ended. Without an error, the store has executed the request. */
   visited(store: number, error: LeaseholdError | undefined): void;
 }
 
 /**
- * Carries a proposer's requests to acceptors on stores, and their answers back. Like a network it may lose
- * and delay; unlike one it keeps the order of requests for one resource at one store, so that a release
- * never overtakes the write that it withdraws.
+ * Carries a proposer's requests to acceptors on stores, and their answers back. Like a network, it may lose
+ * and delay messages. Unlike a network, it keeps the order of requests for one resource at one store, so that
+ * a release never overtakes the write that it withdraws.
  */
 export class StoreMedium implements Medium {
   readonly #visiting: Visiting;
   readonly #run: RunVisit;
   readonly #sink: MediumSink;
-  /** By store and resource: requests that wait for the visit in progress. */
+  /** By store and resource: requests queued behind the visit in progress. */
   readonly #waiting: readonly Map<string, Message[]>[];
-  /** By store and resource, in the order of use. */
+  /** By store and resource, least recently used first. */
   readonly #seen: readonly Map<string, Seen>[];
 
   constructor(visiting: Visiting, run: RunVisit, sink: MediumSink) {
@@ -57,12 +57,12 @@ export class StoreMedium implements Medium {
     this.#seen = stores.map(() => new Map());
   }
 
-  /** Resources with visits in progress, over all stores. */
+  /** The number of visits in progress, over all stores. */
   get busy(): number {
     return this.#waiting.reduce((sum, resources) => sum + resources.size, 0);
   }
 
-  /** Stores with visits in progress for a resource. */
+  /** The number of stores with a visit in progress for this resource. */
   busyWith(resource: string): number {
     return this.#waiting.filter((resources) => resources.has(resource)).length;
   }
@@ -80,12 +80,12 @@ export class StoreMedium implements Medium {
     this.#visit(store, copyMessage(message));
   }
 
-  /** Only timeouts reveal a store that does not answer. */
+  /** Only a timeout reveals a store that does not answer. */
   reaches(): boolean {
     return true;
   }
 
-  /** Stores have neither waiters nor hints. */
+  /** Stores have no waiters and send no hints. */
   notify(): boolean {
     return false;
   }

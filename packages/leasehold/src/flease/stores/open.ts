@@ -12,10 +12,10 @@ import type { StoresProvider } from "./stores-provider.js";
 import { forgettingWaitMs } from "./store-acceptor.js";
 import { greatest } from "../../common/lists.js";
 
-/** Default ε: kept by a machine that asks a time server now and then. As among peers. */
+/** Default ε: achieved by a machine that synchronizes with a time server occasionally. As among peers. */
 const maxClockSkewMsDefault = 500;
 
-/** Default t_max, or ten times the time for one phase if that is more. */
+/** Default t_max, or ten times `delayMs` if that is longer. */
 const ttlMaxMsDefault = 15_000;
 const phasesPerLease = 10;
 
@@ -29,15 +29,15 @@ export interface GridOpenOptions {
   /** t_max, the longest lease, ms, the same for all users of the stores. Default: 15 s, or ten times `delayMs`. */
   readonly ttlMaxMs?: number | undefined;
   /**
-   * Timeout of one phase, which loads an entry and writes it back, for a majority, ms. Safety does not
-   * depend on it. Default: the greatest δ that a store proposes, which two of its operations seldom need.
+   * Timeout of one phase, which loads an entry and writes it back on a majority, ms. Safety does not depend
+   * on it. Default: the greatest δ that a store proposes, which two of its operations seldom exceed.
    */
   readonly delayMs?: number | undefined;
   /** ρ, the same for all users of the stores. Default 0.1. */
   readonly clockRateError?: number | undefined;
   /** 64 random bits as text, generated anew at each call. */
   readonly incarnation: () => string;
-  /** Called when the clocks of this machine are found at fault: every lease is lost then. */
+  /** Called when the clocks of this machine are found at fault; every lease is lost then. */
   readonly onFault?: (reason: string) => void;
 }
 
@@ -103,7 +103,7 @@ function checkFitness(stores: readonly Store[]): void {
   }
 }
 
-/** @throws LeaseholdError `INVALID_CONFIG`, in the words of stores' addresses. */
+/** @throws LeaseholdError `INVALID_CONFIG`, with options named as in a farm's address */
 function settingsOf(stores: number, delayMs: number, options: GridOpenOptions): FleaseSettings {
   try {
     return fleaseSettingsOf(stores, delayMs, options);

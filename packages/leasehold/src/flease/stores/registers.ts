@@ -4,7 +4,9 @@ const entryPrefix = "flease/";
 /** The settings that all users of a farm share, written once. */
 export const settingsRegister = "leasehold.flease";
 
-/** The register of an acceptor's entry. Also the prefix of all registers below a prefix of resources. */
+/**
+ * The register of an acceptor's entry. Applied to a prefix of resources, it is the prefix of their registers.
+ */
 export function entryRegister(resource: string): string {
   return entryPrefix + resource;
 }

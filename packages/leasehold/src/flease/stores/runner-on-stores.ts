@@ -10,9 +10,9 @@ import type { Visiting } from "./visit.js";
 
 export interface RunnerOnStoresOptions extends Omit<RunnerOptions, "acceptor" | "medium"> {
   readonly label?: string | undefined;
-  /** n */
+  /** Number of stores, n. */
   readonly stores: number;
-  /** The marker under which a store counts. */
+  /** The marker by which a store is identified. */
   idOf(store: number): string;
   readonly runVisit: RunVisit;
   /** Another participant wants a resource that is held here. */
@@ -22,8 +22,8 @@ export interface RunnerOnStoresOptions extends Omit<RunnerOptions, "acceptor" | 
 }
 
 /**
- * Runs Flease's proposer, and its acceptors on stores, which each participant executes on demand. It does
- * not know how a visit reaches a store.
+ * Runs Flease's proposer, and its acceptors on stores. Each participant executes these on demand. How a visit
+ * reaches a store is up to `runVisit`.
  */
 export class RunnerOnStores {
   readonly runner: FleaseRunner;

@@ -16,12 +16,15 @@ import { decodeEntry, encodeEntry } from "./codec.js";
 import type { EntryRecord } from "./record.js";
 import { forgettingWaitMs, StoreAcceptor } from "./store-acceptor.js";
 
-/** The acceptor's rules, when one process after the other takes its part. ε = 10, the longest lease is 1000. */
+/**
+ * The acceptor's rules when one process after another acts as the acceptor. ε = 10, the longest lease is
+ * 1000.
+ */
 
 const settings = benchSettings();
 const acceptor = new StoreAcceptor(settings, "web-1");
 
-/** One register, visited by processes with clocks of their own. */
+/** One register, visited by processes with different clocks. */
 class Register {
   content = "";
   writes = 0;
@@ -40,21 +43,21 @@ class Register {
   }
 }
 
-test("a free resource is taken at once: nothing has been forgotten, so there is nothing to wait for", () => {
+test("a free resource is acquired at once: nothing has been forgotten, so there is nothing to wait for", () => {
   const register = new Register();
   expect(register.ask(acquireOf("p.1", 0, 500), at(0))).toBe("ack");
   expect(register.record).toMatchObject({ label: "web-1", entry: { leaseOwner: "p.1", token: 0 } });
 });
 
-test("a lease is over by the wall clock alone, ε after its end", () => {
+test("only the wall clock decides that a lease is over, ε after its end", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 0, 500), at(0));
-  // Another machine's steady clock says nothing here, however far it is.
+  // Another machine's steady clock is irrelevant here, however far it differs.
   expect(register.ask(readOf("q.1", 509), at(509, { mono: 1e9 }))).toBe("held");
   expect(register.ask(readOf("q.1", 510), at(510, { mono: -1e9 }))).toBe("promise");
 });
 
-test("ε ignored lets another in while the holder may still be ε behind", () => {
+test("without ε another owner gets in while the holder may still be ε behind", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 0, 500), at(0));
   withFaults({ noSafetyPeriod: true }, () =>
@@ -66,10 +69,10 @@ test("the next process may be behind: it refuses, and changes nothing", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 0, 500), at(0));
   expect(register.ask(readOf("q.1", 510), at(510))).toBe("promise");
-  // Ten behind: for this one the lease that the other found over is unfinished. Refusing is safe.
+  // Ten behind: for this process the lease that the other considered over is unfinished. Refusing is safe.
   expect(register.ask(readOf("r.1", 520), at(509))).toBe("held");
   expect(register.ask(writeOf("q.1", 510, 0, 900), at(512))).toBe("ack");
-  // And it cannot see the new one as anything but unfinished.
+  // It also sees the new lease as unfinished.
   expect(register.ask(readOf("r.1", 521), at(511))).toBe("held");
 });
 
@@ -84,7 +87,7 @@ test("answers that change nothing need no write", () => {
   expect(register.writes).toBe(writes);
 });
 
-test("no change brings a former content back", () => {
+test("no change restores a former content", () => {
   const register = new Register();
   const contents = new Set<string>();
   const requests: Message[] = [
@@ -107,22 +110,24 @@ test("no change brings a former content back", () => {
 
 test("in an empty register only present ballots count: a forgotten promise may have been higher (F1)", () => {
   const waitMs = forgettingWaitMs(settings);
-  // p was promised its ballot at time 0, and was stopped; the store has forgotten it, waited, and counts again.
+  // p received its promise at time 0 and was stopped. Meanwhile the store forgot it, waited, and counts
+  // again.
   const late = () => new Register().ask(writeOf("p.1", 0, 0, waitMs + 500), at(waitMs));
   expect(late()).toBe("promised");
   expect(new Register().ask(writeOf("p.1", waitMs - 100, 0, waitMs + 500), at(waitMs))).toBe("ack");
   withFaults({ noFloor: true }, () => expect(late()).toBe("ack"));
 });
 
-test("everything a store has forgotten is over when it counts again, by the slowest allowed clock", () => {
+test("all leases that a store has forgotten are over when it counts again, even by the slowest allowed clock", () => {
   const { maxClockSkewMs: skewMs, ttlMaxMs } = settings;
-  // The latest end that may have been accepted at the moment of forgetting, by a clock ε ahead that has stepped back by ε since.
+  // The latest end that may have been accepted at the moment of forgetting, by a clock that was ε ahead and
+  // has since stepped back by ε.
   const untilMs = 3 * skewMs + ttlMaxMs;
   const holderAtMs = forgettingWaitMs(settings) - skewMs;
   expect(holderAtMs).toBeGreaterThanOrEqual(untilMs);
 });
 
-test("an entry from a future that no clock within ε can have seen is refused, not obeyed", () => {
+test("an entry from a future that no clock within ε can have reached is refused", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 40, 1_040, 1_000), at(40));
   expect(() => acceptor.checkTimes(register.record!, at(10))).not.toThrow();
@@ -132,7 +137,7 @@ test("an entry from a future that no clock within ε can have seen is refused, n
   expect(() => acceptor.checkTimes(register.record!, at(960))).toThrow(skewed);
 });
 
-test("a request to the holder stays in its record until the holder reads it, and goes with its tenure", () => {
+test("a request to the holder stays in its record until the holder reads it or the tenure ends", () => {
   const register = new Register();
   register.ask(acquireOf("p.1", 0, 500), at(0));
   const asked = { by: "bob", broken: false, heard: false };

@@ -13,29 +13,31 @@ export interface Step {
   readonly next: EntryRecord | undefined;
   /** Whether the reply was filled in. */
   readonly replies: boolean;
-  /** A request of others to the requester, which holds the lease and has not seen it yet. */
+  /** A request of another participant that the requester, as the holder, has not seen yet. */
   readonly heard: Request | undefined;
 }
 
 /**
- * The acceptor of section 3.4 on a store: the same code, handed the entry as it was loaded, by whichever process has
- * something to ask of it. What that changes, rule by rule:
+ * The acceptor of section 3.4 on a store. The code is the same, but each process that has a request loads the
+ * entry and runs the acceptor itself. That changes the rules as follows:
  *
- * - **The second clock.** The steady clocks of two processes have nothing in common, so a lease has no end on one here: it is
- *   over when the wall clock says so (`lo ≥ until + ε`). If wall clocks are further apart than ε, only the fencing token
- *   protects. The *holder's* rule (3.6) keeps both of its clocks: a hold ends by the first of them.
+ * - **The second clock.** The steady clocks of two processes have nothing in common, so here a lease has no
+ *   end on a steady clock: it is over when the wall clock says so (`lo ≥ until + ε`). If wall clocks are
+ *   further apart than ε, only the fencing token protects. The *holder's* rule (3.6) keeps both of its
+ *   clocks: a hold ends by the first of them.
  * - **Many clocks.** The readings of the processes that act as this acceptor are not ordered: one may find a
- *   lease over that the next, up to ε behind, finds unfinished. That is harmless, since `lo ≥ until + ε` by
+ *   lease over that the next, up to ε behind, finds unfinished. That is harmless, because `lo ≥ until + ε` by
  *   *one* process within ε of the holder means that the holder's `hi` has reached `until` at that moment;
- *   `hi` never goes back, so the hold is over for good, however much later the write lands and whatever
- *   others read. A process that finds a lease unfinished refuses, and refusing is always safe.
- * - **Bounds.** A requester is its own judge: `until ≤ wall + ε + ttlMax`, `number ≤ num(wall + ε)` are tested by the clock that
- *   made them. So they hold by any clock within ε with one ε more; that is what {@link forgettingWaitMs} is computed from, and
- *   what {@link StoreAcceptor.checkTimes} refuses as impossible.
- * - **Promises.** Net B asks no clock. It rests on the entry being compared and set, and on nothing else.
- * - **Recovery, floor and discarding** (3.7, 3.8). Entries outlive every process and are never dropped, so nothing is
- *   forgotten and there is no wait. A *store* that forgets is silent for {@link forgettingWaitMs}; the floor below makes up for
- *   the promises that went with it.
+ *   `hi` never goes back, so the hold is over for good, however late the write lands and whatever others
+ *   read. A process that finds a lease unfinished refuses, and refusing is always safe.
+ * - **Bounds.** A requester checks its own bounds: `until ≤ wall + ε + ttlMax` and `number ≤ num(wall + ε)`
+ *   are tested by the clock that made them. So for any clock within ε they hold with one more ε. From this
+ *   {@link forgettingWaitMs} is computed, and values beyond it are what {@link StoreAcceptor.checkTimes}
+ *   refuses as impossible.
+ * - **Promises.** Net B uses no clock. It relies only on the entry being written by compare-and-set.
+ * - **Recovery, floor and discarding** (3.7, 3.8). Entries outlive every process and are never dropped, so
+ *   nothing is forgotten and there is no wait. A *store* that forgets is silent for {@link forgettingWaitMs};
+ *   the floor below compensates for the promises lost with it.
  */
 export class StoreAcceptor {
   readonly #settings: FleaseSettings;
@@ -49,9 +51,10 @@ export class StoreAcceptor {
     this.#label = label;
   }
 
-  /** Loads the acceptor from its register, for queries without a request. */
+  /** Loads the acceptor from its register, for admin RPCs, which send it no request. */
   load(resource: string, record: EntryRecord | undefined, now: Reading): Acceptor {
-    // A copy: the acceptor writes into its entry. Without a common steady clock that end is always past.
+    // A copy, because the acceptor writes to its entry. Without a common steady clock, the lease's end on it
+    // counts as past.
     const entry = record && { ...record.entry, leaseExpiresMonoMs: -Infinity, payer: 0 };
     return Acceptor.loaded(this.#settings, resource, entry, this.#floor(now), now);
   }
@@ -89,14 +92,15 @@ export class StoreAcceptor {
   }
 
   /**
-   * Refuses an entry that no clock within ε of this one can have written: it counts neither as free nor as
-   * held.
+   * Refuses an entry that no clock within ε of this one can have written: the resource counts neither as free
+   * nor as held.
    *
    * @throws LeaseholdError `CLOCK_SKEW`
    */
   checkTimes({ entry }: EntryRecord, now: Reading): void {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    // One ε between its writer's clock and this one, one that the writer's bound has itself, one for a step back.
+    // One ε between the writer's clock and this one, one within the writer's own bound, and one for a step
+    // back.
     const latestMs = now.wall + 3 * maxClockSkewMs + 1;
     if (entry.promisedNumber <= numberAt(latestMs) && entry.leaseExpiresWallMs <= latestMs + ttlMaxMs) return;
     throw new LeaseholdError(
@@ -107,9 +111,9 @@ export class StoreAcceptor {
 
   /**
    * The floor of a resource that was never written, or that the store has forgotten. A store that has
-   * forgotten counts again when every ballot that it may have promised is older than {@link
-   * forgettingWaitMs}, give or take 4 ε, so half of that is above all of them; a participant that still uses
-   * so old a ballot was stopped meanwhile. It does no harm where nothing was forgotten, so it is always
+   * forgotten counts again only when every ballot that it may have promised is {@link forgettingWaitMs} old,
+   * give or take 4 ε. So half of that wait is a floor above all of them. A participant that still uses a
+   * ballot that old was stopped meanwhile. The floor is harmless where nothing was forgotten, so it is always
    * applied.
    */
   #floor(now: Reading): number {
@@ -118,10 +122,12 @@ export class StoreAcceptor {
 }
 
 /**
- * How long a store that has forgotten must not count. By the clock `w` of the participant that notices, at `t`: what it knew ends at
- * `until ≤ w(t) + 3 ε + ttlMax` (the bound that its writer kept, its clock against `w`, and a step back of less than ε). The holder's
- * `hi` has reached that when any process's `lo` has reached one ε more. The other half of the eight gives {@link StoreAcceptor}'s
- * floor room, and the stretching makes it as long on any steady clock, where the wait is counted on one.
+ * How long a store that has forgotten must not count, ms. By the clock `w` of the participant that notices at
+ * time `t`, the forgotten leases end at `until ≤ w(t) + 3 ε + ttlMax`: the bound that the writer kept, its
+ * clock's distance from `w`, and a step back of less than ε. The holder's `hi` has reached `until` when any
+ * process's `lo` has reached one ε more. That takes 4 of the 8 ε; the rest leaves room for {@link
+ * StoreAcceptor}'s floor. The factor covers steady clocks of any allowed rate, where the wait is counted on
+ * one.
  */
 export function forgettingWaitMs({ ttlMaxMs, maxClockSkewMs, mutualRateError }: FleaseSettings): number {
   return (ttlMaxMs + 8 * maxClockSkewMs) * (1 + mutualRateError);

@@ -17,7 +17,7 @@ export interface StoresNodeOptions {
   readonly settings: FleaseSettings;
   /** Runs protocols on the stores; closed with the node. */
   readonly driver: Driver;
-  /** Founded, or joined. */
+  /** A founded or joined farm. */
   readonly farm: Farm;
   /** Minimum interval of checks of a held resource, ms. */
   readonly pollMs: number;
@@ -29,7 +29,7 @@ export interface StoresNodeOptions {
   readonly onFault?: (reason: string) => void;
 }
 
-/** Upper bound of a release's or close's wait for stores: the lease layer's own bound. */
+/** Upper bound of a release's or close's wait for stores, ms: the lease layer's own bound. */
 const settlingMsMax = 1_000;
 
 /** A participant of Flease on the stores of a farm. */
@@ -40,9 +40,9 @@ export class StoresNode implements StoresDriver {
   readonly #visiting: Visiting;
   readonly #medium: StoreMedium;
   readonly #adminRpc: StoreAdminRpc;
-  /** Last error by store. */
+  /** The last error of each store. */
   readonly #errors: (LeaseholdError | undefined)[] = [];
-  /** Called when a visit has ended. */
+  /** Listeners for ended visits. */
   readonly #onVisited = new Set<() => void>();
   #closed: Promise<void> | undefined;
 
@@ -148,7 +148,7 @@ export class StoresNode implements StoresDriver {
     await driver.close();
   }
 
-  /** Bounded, as an unresponsive store must not delay a release. Two operations are enough for a visit. */
+  /** Bounded, because an unresponsive store must not delay a release. A visit takes two operations. */
   #until(isSo: () => boolean): Promise<void> {
     if (isSo()) return Promise.resolve();
     return new Promise((resolve) => {

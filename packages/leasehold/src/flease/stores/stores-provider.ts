@@ -7,16 +7,19 @@ import type { Guarantees } from "../../lease/types.js";
 import { gridGuarantees } from "./guarantees.js";
 
 /**
- * Share of the polling interval over which looks at a held resource are spread, so that waiters do not all
- * ask at once.
+ * Share of the polling interval over which checks of a held resource are spread, so that waiters do not all
+ * check at once.
  */
 const pollSpread = 1 / 2;
 
 /** The driver on stores. */
 export interface StoresDriver extends FleaseDriver {
-  /** Looks after stores that do not count; why no lease can be had at all, if they are too many. */
+  /**
+   * Repairs stores that do not count. Resolves to the reason why no lease can be acquired at all, if too many
+   * don't.
+   */
   tend(): Promise<LeaseholdError | undefined>;
-  /** Data of a tenure that others read from now on, as JSON. */
+  /** Publishes data of a tenure with its record from now on, as JSON. */
   carry(resource: string, data: string | undefined): void;
   /** Why no majority has answered. */
   whyNoQuorum(): LeaseholdError;
@@ -27,7 +30,10 @@ export interface StoresDriver extends FleaseDriver {
   settled(resource: string): Promise<void>;
 }
 
-/** Leases on stores as a ground for the waist: what differs because no member answers, hints or confirms. */
+/**
+ * Leases on stores as a ground for the waist: overrides what differs because no member answers, hints or
+ * confirms.
+ */
 export class StoresProvider extends FleaseProvider {
   override readonly guarantees: Guarantees;
   readonly #driver: StoresDriver;
@@ -69,7 +75,9 @@ export class StoresProvider extends FleaseProvider {
     return listening;
   }
 
-  /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */
+  /**
+   * After this process exits, no connection would complete the release: the release ends when it is written.
+   */
   override async release(grant: Grant, isUnused = false): Promise<void> {
     super.release(grant, isUnused);
     this.#driver.carry(grant.resource, undefined);

@@ -11,7 +11,10 @@ import type { EntryRecord, Request } from "./record.js";
 import { entryRegister } from "./registers.js";
 import type { StoreAcceptor } from "./store-acceptor.js";
 
-/** Other participants were faster each time: then there is no answer, as if the message had been lost. */
+/**
+ * Attempts before a visit is given up because others wrote first each time. It then has no answer, as if the
+ * message had been lost.
+ */
 const redosMax = 16;
 
 /** Parameters for visiting the acceptors of one farm. */
@@ -24,7 +27,7 @@ export interface Visiting extends Asking {
   now(): Reading;
 }
 
-/** The known content of a register. */
+/** The last known content of a register. */
 export interface Seen {
   /** `undefined`: never written. */
   readonly content: Uint8Array | undefined;
@@ -33,7 +36,7 @@ export interface Seen {
 
 /** The new content of a record, and the result. */
 export interface Change<T> {
-  /** The content to write; `undefined`, or the present content, for nothing. */
+  /** The content to write. `undefined`, or the present content, writes nothing. */
   readonly next: EntryRecord | undefined;
   readonly value: T;
   /** Concurrent writes of others would not change the result. */
@@ -44,7 +47,7 @@ export type Revision<T> =
   | { readonly value: T; readonly seen: Seen }
   | { readonly error: LeaseholdError; readonly seen?: undefined };
 
-/** Result of a request, to be reported once the store has it. */
+/** The result of a request, reported once the store has the new state. */
 export interface Visit {
   readonly reply: Message | undefined;
   readonly heard: Request | undefined;
@@ -60,7 +63,7 @@ export function visit(
   return revise(at, store, request.resource, seen, (record, now) => {
     const reply = new Message();
     const { next, replies, heard } = at.acceptor.handle(record, request, now, reply);
-    // Only this process writes its ballot, so what it last saw decides whether there is anything to
+    // Only this process writes its ballot, so its cached content decides whether there is anything to
     // release.
     const isFinal = request.kind === Kind.release;
     return { next, value: { reply: replies ? reply : undefined, heard }, isFinal };
@@ -71,11 +74,11 @@ export function visit(
  * Loads a record, computes its successor, writes that by compare-and-set, and only then returns the value
  * (persist before send). If another participant was faster, it starts again, with the present record and a
  * fresh reading of the clock. The outcome of a write without an answer is unknown, so nothing is returned;
- * should it land later, it has the same effect as in time, or none, since it expects the exact content that
+ * should the write land later, it has its intended effect or none, because it expects the exact content that
  * it was computed from.
  *
- * `seen` may be the last content that this process wrote: a renewal then costs one write and no read. A
- * value without a write is never returned on the basis of `seen`, which may be out of date.
+ * `seen` may be the last content that this process wrote: a renewal then costs one write and no read. A value
+ * without a write is never returned on the basis of `seen`, which may be out of date.
  */
 export function* revise<T>(
   at: Visiting,

@@ -15,7 +15,7 @@ export interface Cluster {
   /** The view of the member that described the cluster; absent in a participant's own settings. */
   readonly current?: (ViewAndBarrier & Pick<PublishedView, "addresses">) | undefined;
   /**
-   * Adds a member, or a new address of one, to the lists of all members there ever were. Indices stay.
+   * Adds a member, or a new address of one, to the lists of all members ever known. Indices never change.
    * False when the lists are full.
    */
   learn(id: string, address: string): boolean;

@@ -1,29 +1,29 @@
 /**
- * A member's consent to changes. Two members that begin a change at one moment would make two joint views,
- * and with half of the members in each neither would ever end. So each asks all for their consent, and of two
- * no more than one gets a majority.
+ * A member's consent to changes. Two members that begin a change at the same moment would make two joint
+ * views, and with half of the members in each neither would ever end. So each asks all members for consent,
+ * and at most one of the two gets a majority.
  */
 export class Consents {
   readonly #consentMs: number;
   readonly #standBackMs: number;
-  /** The member that has our consent, for which view, and until when (steady). */
+  /** The member that has our consent, the view that it is for, and its expiry (steady clock). */
   #to = "";
   #stamp = 0;
   #untilMono = -Infinity;
-  /** The member whose change takes precedence, and until when we ask for no consent (steady). */
+  /** The member whose change takes precedence, and until when we don't ask for consent (steady clock). */
   #first = "";
   #standsBackUntilMono = -Infinity;
 
   /**
-   * @param consentMs a consent stands for so long
-   * @param standBackMs a member that stands back asks for no consent for so long
+   * @param consentMs how long a consent is valid
+   * @param standBackMs how long a member that stands back doesn't ask for consent
    */
   constructor(consentMs: number, standBackMs: number) {
     this.#consentMs = consentMs;
     this.#standBackMs = standBackMs;
   }
 
-  /** The member that had the last consent; `""` for none. */
+  /** The member that was last given consent; `""` for none. */
   get to(): string {
     return this.#to;
   }
@@ -38,14 +38,14 @@ export class Consents {
     return true;
   }
 
-  /** The member whose change goes first at this time; `undefined` for none. */
+  /** The member whose change takes precedence at this time; `undefined` for none. */
   goesFirst(mono: number): string | undefined {
     return mono < this.#standsBackUntilMono ? this.#first : undefined;
   }
 
   /**
-   * Two members may each have the consent of half, and would keep it by asking again. Until ours has lapsed
-   * everywhere, the smaller id takes precedence.
+   * Yields to a smaller id. Two members may each have the consent of half, and would keep it by asking again.
+   * Until ours has expired everywhere, the smaller id takes precedence.
    */
   standBack(first: string, mono: number): void {
     this.#first = first;

@@ -5,13 +5,13 @@ import { firstView, votersOf } from "./view.js";
 import type { View } from "./view.js";
 
 /**
- * Descriptions from members with equal settings. Their views may differ after a change: a member that was
- * cut off, or has lost its file, describes an older view. Views never go back, so the highest counts;
- * between two with one number, the one that more members report.
+ * Descriptions of the cluster from members with equal settings. Their views may differ after a change: a
+ * member that was cut off, or has lost its file, describes an older view. Views never go back, so the highest
+ * number wins; if two have the same number, the one reported by more members.
  */
 export class Descriptions {
   readonly addresses = new Map<string, string>();
-  /** By stamp: the view's number, and its members. */
+  /** By stamp: the view's number, and the members that report it. */
   readonly #views = new Map<number, { cluster: Cluster; view: View; saidBy: Set<string> }>();
 
   add(cluster: Cluster, member: string, address: string): void {
@@ -32,7 +32,10 @@ export class Descriptions {
     return this.#newest.cluster;
   }
 
-  /** A majority of the members, and of those asked, is in this view: no need to wait for the rest. */
+  /**
+   * Whether a majority of the view's members, and of those asked, is in this view, so that there is no need
+   * to wait for the rest.
+   */
   isSettled(asked: number): boolean {
     const { view, saidBy } = this.#newest;
     const voters = votersOf(view);

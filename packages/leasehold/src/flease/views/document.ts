@@ -4,7 +4,7 @@ import type { KeptView, Membership, View, ViewNote } from "./view.js";
 import { stampMax, viewNumberMax, votersOf } from "./view.js";
 import { cellSizeMax, membersMax, whyNoMemberId } from "../protocol/settings.js";
 
-/** A view as it is sent to members and clients, and stored in files: with the addresses of the members. */
+/** A view as sent to members and clients, and stored in files: with the addresses of the members. */
 export interface PublishedView extends ViewNote {
   readonly addresses: Readonly<Record<string, string>>;
 }
@@ -23,9 +23,9 @@ export function writePublishedView({ view, barrier, settled, addresses }: Publis
 }
 
 /**
- * Reads what another participant says of a view.
+ * Reads a view received from another participant.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view.
+ * @throws LeaseholdError `CONFIG_MISMATCH` if it isn't a view.
  */
 export function readPublishedView(published: unknown, isAddress: AddressCheck): PublishedView {
   if (!isRecord(published)) return misfit();
@@ -45,7 +45,7 @@ export function readPublishedView(published: unknown, isAddress: AddressCheck): 
 /** The format of a member's file. Files of early builds don't name it. */
 const fileFormat = 1;
 
-/** A view for its member's file, as JSON. */
+/** Encodes a view for its member's file, as JSON. */
 export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
   return { format: fileFormat, ...writePublishedView({ ...kept, settled: new Map() }), votesFrom };
 }
@@ -53,8 +53,8 @@ export function writeFiledView({ votesFrom, ...kept }: FiledView): object {
 /**
  * Reads a member's file.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` for what is no view; `VERSION_MISMATCH` for a file of a later
- * version.
+ * @throws LeaseholdError `CONFIG_MISMATCH` if it isn't a view; `VERSION_MISMATCH` for a file of a later
+ *   version.
  */
 export function readFiledView(value: unknown, isAddress: AddressCheck): FiledView {
   const { format = fileFormat } = recordOrEmpty(value);
@@ -67,7 +67,7 @@ export function readFiledView(value: unknown, isAddress: AddressCheck): FiledVie
   return { view, barrier, addresses, votesFrom: readVotesFrom(value) };
 }
 
-/** Keeps entries of former members only; no other entry has a use. */
+/** Keeps entries of former members only; no other entry is useful. */
 function readSettled(pairs: unknown, former: ReadonlySet<string>): Map<string, number> {
   if (!Array.isArray(pairs)) return misfit();
   const tops = pairs.map((pair: unknown): [string, number] => {
@@ -78,7 +78,7 @@ function readSettled(pairs: unknown, former: ReadonlySet<string>): Map<string, n
 }
 
 /**
- * A member's offer of its view: the view's number and stamp, and which members have left the view before.
+ * A member's offer of its view: the view's number and stamp, and which members have left the previous view.
  */
 export function writeViewOffer({ view: { number, stamp }, settled }: ViewNote): object {
   return { number, stamp, settled: [...settled] };
@@ -87,7 +87,7 @@ export function writeViewOffer({ view: { number, stamp }, settled }: ViewNote): 
 /** An offer of a view, as read by a participant in `own`. */
 export interface ViewOffer {
   readonly number: number;
-  /** Present only for the view that both are in. */
+  /** Non-empty only if both participants are in the same view. */
   readonly settled: ReadonlyMap<string, number>;
 }
 
@@ -109,7 +109,7 @@ function readView(value: unknown): View {
   if (!isRecord(value)) return misfit();
   const { number, stamp, before } = value;
   if (!isNumber(number) || number > viewNumberMax || !isNumber(stamp)) return misfit();
-  // No other member can be in such a view: this member could never leave it.
+  // A view that no other member can enter: this member could never leave it.
   if (stamp > stampMax)
     throw new LeaseholdError(
       "CONFIG_MISMATCH",

@@ -5,7 +5,7 @@ import { jointCellOf } from "../protocol/quorum.js";
 import type { Cell } from "../protocol/quorum.js";
 import type { View } from "./view.js";
 
-/** In a joint view: of each resource its old cell and its new one together. */
+/** The cell map of a joint view: each resource's old cell joined with its new one. */
 class JointCells implements CellMap {
   readonly #before: Cells;
   readonly #after: Cells;
@@ -25,7 +25,7 @@ class JointCells implements CellMap {
   }
 }
 
-/** The cells of a view, of members that are known by their index in `ids`. */
+/** The cells of a view, whose members are identified by their index in `ids`. */
 export function cellsOf({ members, cellSize, before }: View, ids: readonly string[]): CellMap {
   const after = new Cells(members, cellSize, indicesIn(ids, members));
   if (before === undefined) return after;

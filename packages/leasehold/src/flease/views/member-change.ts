@@ -14,7 +14,7 @@ export interface MemberChange {
 
 /** The obstacles that a change waits for before it can begin. */
 export interface Waiting {
-  /** Code of the error, if the wait times out. */
+  /** Error code if the wait times out. */
   readonly code: ErrorCode;
   readonly text: string;
   /** This member cannot begin the change; another may. */
@@ -27,22 +27,23 @@ export interface ViewStatus {
   readonly members: Readonly<Record<string, string>>;
   readonly cellSize: number;
   /**
-   * In a joint view: the members before, the members still missing, and how long this one has waited, ms.
+   * In a joint view: the previous members, the members still missing, and how long this member has waited,
+   * ms.
    */
   readonly joint?: {
     readonly before: readonly string[];
     readonly unsettled: readonly string[];
     readonly waitMs: number;
   };
-  /** Of a requested change that cannot begin yet. */
+  /** Present if a requested change cannot begin yet. */
   readonly waiting?: Waiting;
 }
 
-/** Where a member is, by its id. */
+/** The address of a member, by its id. */
 export type AddressOf = (id: string) => string | undefined;
 
 /**
- * Reads what is to change. Whether `address` is one is for the caller to check.
+ * Reads a requested change. The caller checks whether `address` is an address.
  *
  * @throws LeaseholdError `INVALID_CONFIG` if it is not a change.
  */
@@ -58,7 +59,7 @@ export function readChange(params: unknown): MemberChange {
   return change;
 }
 
-/** Whether the change is over or in progress: a caller that lost the answer asks again. */
+/** Whether the change is complete or in progress, in case a caller that lost the answer asks again. */
 export function isDone({ add, address, remove }: MemberChange, view: View, addressOf: AddressOf): boolean {
   const { members, before } = view;
   if (before !== undefined) {
@@ -70,7 +71,7 @@ export function isDone({ add, address, remove }: MemberChange, view: View, addre
 }
 
 /**
- * The members after the change of a view.
+ * The members after a change of this view.
  *
  * @throws LeaseholdError `INVALID_CONFIG` for a change that the view does not allow.
  */
@@ -91,7 +92,7 @@ export function membersAfter(
   return { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
 }
 
-/** While the members are few, all of them coordinate each resource; otherwise the cell size stays. */
+/** In a small cluster all members coordinate each resource; otherwise the cell size stays. */
 function cellSizeAfter({ members, cellSize }: Membership, count: number): number {
   if (cellSize === members.length && cellSize < cellSizeDefaultMax)
     return Math.min(count, cellSizeDefaultMax);

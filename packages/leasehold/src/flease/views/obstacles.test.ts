@@ -4,7 +4,7 @@ import { obstacleTo } from "./obstacles.js";
 import type { Standing } from "./obstacles.js";
 import { firstView } from "./view.js";
 
-/** The obstacles that a change of the members waits for before it begins (section 3.14). */
+/** The obstacles that must clear before a change of the members begins (section 3.14). */
 
 const view = firstView(benchSettings({ members: ["a", "b", "c"] }));
 const votes: Standing = { stamp: view.stamp, votes: true, waitMs: 0, knowsComing: true };
@@ -20,7 +20,7 @@ function why(next: { members: string[]; cellSize: number }, standings: Record<st
   return obstacle && `${obstacle.code}: ${obstacle.text}`;
 }
 
-test("a member that comes has to be there, in the present view, past its recovery and confirmed", () => {
+test("a new member must answer, be in the present view, be past its recovery wait and be confirmed", () => {
   const rest = { a: {}, b: {}, c: {} };
   expect(why(abcd, rest)).toBe("UNREACHABLE: d is not connected: start it");
   expect(why(abcd, { ...rest, d: { stamp: 0 } })).toBe("TIMEOUT: d has not learnt the present view");
@@ -31,7 +31,7 @@ test("a member that comes has to be there, in the present view, past its recover
   expect(why(abcd, { ...rest, d: {} })).toBeUndefined();
 });
 
-test("a majority before and one after have to be able to vote, with the one that comes", () => {
+test("a majority before the change and one after it must be able to vote, including the new member", () => {
   expect(why(abcd, { a: {}, b: {}, d: {} })).toBeUndefined();
   expect(why(acd, { a: {}, b: {}, d: {} })).toBeUndefined();
   expect(why(abcd, { a: {}, b: { knowsComing: false }, d: {} })).toBe(

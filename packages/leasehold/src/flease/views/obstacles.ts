@@ -1,15 +1,15 @@
 import { majorityOf } from "../../common/majority.js";
 import type { Membership, View } from "./view.js";
 
-/** A participant's answer to the member that wants to begin a change. */
+/** A participant's status, reported to the member that wants to begin a change. */
 export interface Standing {
   /** Stamp of the view that it is in. */
   readonly stamp: number;
-  /** Its acceptor answers; a new member's would as soon as a view counts it. */
+  /** Its acceptor answers. A new member's acceptor would, as soon as a view counts it. */
   readonly votes: boolean;
-  /** How much of its recovery wait is left, ms. */
+  /** The rest of its recovery wait, ms. */
   readonly waitMs: number;
-  /** The member is connected with the new one, and counts its confirmations. */
+  /** This member is connected to the new one, and counts its confirmations. */
   readonly knowsComing: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface Obstacle {
 }
 
 /**
- * Why a change of the members would cost leases, or could not go on, if it began now (3.14). From its first
- * moment on each quorum needs a majority of the members before and one of those after. So both must be able
- * to vote: a new member learns the view and waits out its recovery before it counts.
+ * Why a change of the members would lose leases, or could not complete, if it began now (3.14). From the
+ * beginning of a change each quorum needs a majority of the members before and one of the members after. So
+ * both must be able to vote: a new member learns the view and waits out its recovery before it counts.
  *
- * @param standings of those that answer, by their ids; the member that begins is one of them
+ * @param standings of the participants that answered, by id, including the member that begins
  */
 export function obstacleTo(
   view: View,
@@ -75,7 +75,7 @@ function whyNoHelp(
 
 const secondsOf = (ms: number): number => Math.ceil(ms / 1_000);
 
-/** Reads what another participant answers of its standing. */
+/** Decodes another participant's status. */
 export function readStanding(answer: Readonly<Record<string, unknown>>): Standing {
   const { stamp, votes, waitMs, knowsComing } = answer;
   return {

@@ -36,7 +36,7 @@ const all: Membership = { members: ids, cellSize: 4 };
 const first = { ...firstView(settings), ...abc };
 const waitMs = settings.waitWallMs;
 
-/** One participant, which writes down its views as it is told. */
+/** One participant, which records its views when it is asked to store them. */
 class Party {
   readonly id: string;
   kept: KeptView;
@@ -68,12 +68,12 @@ class Party {
 }
 
 describe("a change of the members", () => {
-  test("goes by a joint view to the view after, when of every majority before one has left for a full wait", () => {
+  test("goes through a joint view to the next, once in every old majority a member has left for a full wait", () => {
     const [a, b, c] = ["a", "b", "c"].map((id) => new Party(id)) as [Party, Party, Party];
     a.views.change(all, at(0));
     expect([a.number, votersOf(a.views.view)]).toEqual([2, ids]);
     b.hears(a, 500);
-    expect(a.views.look(at(waitMs))).toBe(false); // One of three: the others may still decide without it.
+    expect(a.views.look(at(waitMs))).toBe(false); // One of three: the other two may still decide without it.
     b.views.look(at(waitMs));
     expect(b.views.unsettled()).toEqual(["a", "b", "c"]);
     b.hears(a, waitMs);
@@ -82,7 +82,7 @@ describe("a change of the members", () => {
     expect([c.hears(b, 2_000), c.number, c.views.view.members]).toEqual([true, 3, ids]);
   });
 
-  test("counts the wait on both clocks, from the greatest reading that there ever was", () => {
+  test("counts the wait on both clocks, from the greatest reading ever", () => {
     const a = new Party("a");
     a.views.change(all, at(0, { hi: 50 }));
     expect(a.views.waitLeftMs(at(waitMs))).toBe(50);
@@ -91,7 +91,7 @@ describe("a change of the members", () => {
     );
     const b = new Party("b");
     b.views.look(at(0, { hi: 5_000 }));
-    b.views.change(all, at(10)); // The clock was found at fault, and goes on with a new anchor.
+    b.views.change(all, at(10)); // The clock was found at fault and has taken a new anchor.
     expect(b.views.waitLeftMs(at(10 + waitMs))).toBe(4_990);
   });
 
@@ -110,7 +110,7 @@ describe("a change of the members", () => {
     }
   });
 
-  test("has a stamp of its own by each member that may begin it, which fits into 32 bits with the last number", () => {
+  test("has a different stamp for each member that may begin it, which fits into 32 bits even for the last number", () => {
     const members = Array.from({ length: membersMax }, (_, index) => `m${index}`).sort();
     const last = { ...first, members, number: viewNumberMax - 2, stamp: viewNumberMax - 2 };
     const stamps = members.map((by) => viewAfter(jointView(last, last, by)).stamp);
@@ -122,7 +122,7 @@ describe("a change of the members", () => {
     expect(b.views.whyNoChange(all)).toContain("is the last that there can be");
   });
 
-  test("is refused while another is under way, for more than one member, and where nothing changes", () => {
+  test("is refused while another is in progress, for more than one member, and when nothing changes", () => {
     const a = new Party("a");
     expect(a.views.whyNoChange({ members: ["a", "d", "e"], cellSize: 3 })).toBe("one change at a time");
     expect(a.views.whyNoChange(abc)).toBe("nothing changes");
@@ -135,15 +135,15 @@ describe("a change of the members", () => {
 });
 
 describe("the view of a participant", () => {
-  test("never goes back, not by what it hears, nor by a restart", () => {
+  test("never goes back, whatever others send, not even by a restart", () => {
     const [a, b] = [new Party("a"), new Party("b")];
     a.views.change(all, at(0));
     expect([a.hears(b, 10), a.number]).toEqual([false, 2]);
     expect(a.start(20).view.number).toBe(2);
-    expect(a.views.waitLeftMs(at(20))).toBe(waitMs); // It may have forgotten since when it is there.
+    expect(a.views.waitLeftMs(at(20))).toBe(waitMs); // It may have forgotten when it entered.
   });
 
-  test("is the first of two that have one number", () => {
+  test("is the first of two with the same number", () => {
     const [a, b] = [new Party("a"), new Party("b")];
     a.views.change(all, at(0));
     b.views.change(abd, at(0));
@@ -151,21 +151,21 @@ describe("the view of a participant", () => {
     expect([a.hears(b, 10), b.hears(a, 10)]).toEqual([false, false]);
     b.views.look(at(waitMs));
     a.hears(b, waitMs);
-    expect(a.views.unsettled()).toEqual(["a", "b", "c"]); // A member that left the view before for another is not with us.
+    expect(a.views.unsettled()).toEqual(["a", "b", "c"]); // A member that left the previous view for another one is not in ours.
   });
 
-  test("stays as it is where it cannot be written down", () => {
+  test("stays as it is when a new one cannot be stored", () => {
     const [a, b] = [new Party("a"), new Party("b")];
     b.disk = false;
     a.views.change(all, at(0));
     expect([b.views.change(all, at(0)), b.number, b.views.mayVote]).toEqual([false, 1, true]);
-    // It knows that its view is not the newest, so it has no vote there before it can go on.
+    // It knows that its view is not the newest, so it has no vote until it can enter the newer one.
     expect([b.hears(a, 0), b.number, b.views.mayVote]).toEqual([false, 1, false]);
     b.disk = true;
     expect([b.hears(a, 0), b.number, b.views.mayVote]).toEqual([true, 2, true]);
   });
 
-  test("of a cluster that is new counts when a full wait is over and it is kept, and has no vote if it is not new", () => {
+  test("in a new cluster gives a vote once a full wait is over and it is stored, and none if the cluster isn't new", () => {
     const [a, b] = [new Party("a"), new Party("b", viewAtFirstStart(first, "new"))];
     expect([b.views.mayVote, b.views.isLearner, b.views.whyNoChange(all)]).toEqual([
       false,
@@ -180,7 +180,8 @@ describe("the view of a participant", () => {
     b.disk = true;
     b.views.look(at(waitMs));
     expect([b.views.mayVote, b.kept.isFirst]).toEqual([true, undefined]);
-    // Another finds out in its wait that a file was lost: it was in views that it does not know of.
+    // Another member discovers during its wait that a file was lost: it was in views that it does not know
+    // of.
     const c = new Party("c", viewAtFirstStart(first, "new"));
     a.views.change(all, at(0));
     expect([c.hears(a, waitMs - 1), c.number, c.views.mayVote, c.views.isLearner]).toEqual([
@@ -193,7 +194,7 @@ describe("the view of a participant", () => {
     expect([c.start(0).mayVote, c.number]).toEqual([false, 2]);
   });
 
-  test("has no vote where nobody has invited it, and one in views from the invitation on that name it", () => {
+  test("gives no vote to an uninvited member, and to an invited one in later views that include it", () => {
     const [a, d] = [new Party("a"), new Party("d", viewAtFirstStart(first, "existing"))];
     d.views.look(at(waitMs));
     expect([d.views.mayVote, d.views.isLearner, d.views.notice]).toEqual([false, true, undefined]);
@@ -204,7 +205,8 @@ describe("the view of a participant", () => {
     d.start(0);
     a.views.change(all, at(0));
     expect([d.hears(a, 0), d.views.mayVote, d.views.isLearner]).toEqual([true, true, false]);
-    // The file is lost: what others tell does not bring the vote back, before a view has been without it.
+    // The file is lost. Notes from others don't restore the vote before a view without this member has
+    // existed.
     d.kept = viewAtFirstStart(first, "existing");
     d.start(0);
     expect([d.hears(a, 0), d.views.mayVote, d.views.invite(4)]).toEqual([true, false, false]);
@@ -213,13 +215,13 @@ describe("the view of a participant", () => {
     expect([d.hears(without, 0), d.views.invite(4), d.views.mayVote]).toEqual([true, true, false]);
   });
 
-  test("bars the ballots that may have been promised before, so that tokens rise also where quorums miss each other", () => {
+  test("bars ballots that may have been promised before, so that tokens rise even when quorums don't intersect", () => {
     const a = new Party("a", { view: { ...first, members: ["a"], cellSize: 1 }, barrier: 0 });
     a.views.change({ members: ["a", "b"], cellSize: 2 }, at(100));
     expect(a.views.barrier).toBe(0);
     a.views.look(at(100 + waitMs));
     expect(a.number).toBe(3);
-    expect(a.views.barrier).toBeGreaterThan(ballot(111)); // ε and a millisecond above the clock, when it left.
+    expect(a.views.barrier).toBeGreaterThan(ballot(111)); // ε and a millisecond above its clock when it left.
     expect(a.views.barrier).toBeLessThan(ballot(waitMs));
     const late = new Party("b", { view: first, barrier: ballot(5_000) });
     late.hears(a, 2_000);
@@ -233,8 +235,8 @@ test("a joint quorum has a majority of the resource's old cell and one of its ne
   expect([cell.members, cells.of("r") === cells.of("s")]).toEqual([[0, 1, 2, 3], true]);
   const set = (...members: number[]) => members.reduce((bits, member) => bits | (1 << member), 0);
   expect(isQuorum(cell, set(0, 1))).toBe(true);
-  expect(isQuorum(cell, set(1, 2))).toBe(false); // Of a, b and d one only.
-  expect(isQuorum(cell, set(1, 3))).toBe(false); // Of a, b and c one only.
+  expect(isQuorum(cell, set(1, 2))).toBe(false); // Only one of a, b and d.
+  expect(isQuorum(cell, set(1, 3))).toBe(false); // Only one of a, b and c.
   expect(isQuorum(cell, set(1, 2, 3))).toBe(true);
   expect([excludesQuorum(cell, set(2)), excludesQuorum(cell, set(1, 2))]).toEqual([false, true]);
   expect([excludesQuorum(cell, set(2, 3)), cell.majority]).toEqual([false, 3]);
@@ -251,7 +253,7 @@ test("growing from 3 members to 30 with cells of 3 moves only the resources that
   for (let count = 4; count <= 30; count += 1) {
     const after = membersOf(count);
     const moved = resources.filter((_, index) => before[index]!.join() !== after[index]!.join());
-    // Those whose cell the new member is in, and no other: 3 of `count`, on average.
+    // Exactly the resources whose cell includes the new member: 3 of `count`, on average.
     const needed = resources.filter((_, index) => after[index]!.includes(count - 1));
     expect(moved).toEqual(needed);
     expect(moved.length / resources.length).toBeCloseTo(3 / count, 1);
@@ -260,7 +262,7 @@ test("growing from 3 members to 30 with cells of 3 moves only the resources that
 });
 
 describe("an acceptor in another view", () => {
-  test("keeps what it knows, refuses requests of the view before, and ballots up to the barrier", () => {
+  test("keeps its entries, and refuses requests of the previous view and ballots up to the barrier", () => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
     acceptor.enterView(2, ballot(50));
@@ -275,7 +277,7 @@ describe("an acceptor in another view", () => {
 describe("a proposer in another view", () => {
   const cells = cellsOf(viewAfter(jointView(first, all, "a")), ids);
 
-  test("begins what is under way anew, and counts no acknowledgement of the view before", () => {
+  test("restarts operations in progress, and counts no acknowledgement from the previous view", () => {
     const bench = new ProposerBench("p.1", settings);
     bench.begin(0, true);
     const before = bench.last;

@@ -7,21 +7,21 @@ import { firstView, jointView, neverVotes, viewAfter, viewNumberMax, votersOf } 
 import type { KeptView, Membership, View, ViewNote } from "./view.js";
 
 /**
- * The number of members that may still be in the old view when the first enters the view after the joint one:
- * no majority of any of their cells.
+ * The number of members that may still be in the old view when the first one enters the view after the joint
+ * one: no majority of any of their cells.
  */
 function stragglersMax({ cellSize, members }: Membership): number {
   return Math.floor((Math.min(cellSize, members.length) - 1) / 2);
 }
 
 /**
- * Which view one participant is in, and when it may go on (3.14, E2). Its view never goes back: `keep` writes
- * it down before it counts, and a restart begins with what was written.
+ * Tracks which view one participant is in, and when it may enter the next (3.14, E2). Its view never goes
+ * back: `keep` stores a view before it counts, and a restart begins with the stored view.
  *
- * Quorums of a joint view meet those of the view before and of the view after, which may miss each other. So
- * nobody enters the view after until all leases of the view before are over and none can arise: of every
- * majority there, one member left finally, a full wait ago. A participant finds this out by itself, or
- * because another is in the view after.
+ * Quorums of a joint view intersect those of the views before and after it, but those two may not intersect
+ * each other. So nobody enters the view after until all leases of the view before are over and none can
+ * arise: in every majority of that view, at least one member left it for good a full wait ago. A participant
+ * finds this out by itself, or learns that another has entered the view after.
  */
 export class Views {
   readonly #settings: FleaseSettings;
@@ -31,7 +31,7 @@ export class Views {
   #barrier: number;
   #votesFrom: number;
   #isFirst: boolean;
-  /** It learned of a newer view, and could not store it. */
+  /** A newer view is known, but could not be stored. */
   #isBehind = false;
   #enteredMono: number;
   #enteredHi: number;
@@ -39,7 +39,9 @@ export class Views {
   #highestHi: number;
   #settled = new Map<string, number>();
 
-  /** @param keep writes down a view before it counts; false when it cannot: the view stays as it is */
+  /**
+   * @param keep stores a view before it counts; returns false if it cannot, and then the view stays as it is
+   */
   constructor(
     settings: FleaseSettings,
     self: string,
@@ -67,20 +69,20 @@ export class Views {
   }
 
   /**
-   * Whether its acceptor may answer (MUST). No vote without a view that certainly counts it, nor while it
-   * knows of a newer view than its own.
+   * Whether its acceptor may answer (MUST). It may not vote unless a view certainly counts it, nor while it
+   * knows of a view newer than its own.
    */
   get mayVote(): boolean {
     return !this.#isFirst && !this.#isBehind && this.#view.number >= this.#votesFrom;
   }
 
-  /** No view that this member knows counts its vote. */
+  /** Whether no view that this member knows counts its vote. */
   get isLearner(): boolean {
     const { number } = this.#view;
     return this.#isBehind || number < this.#votesFrom || !votersOf(this.#view).includes(this.#self);
   }
 
-  /** Why a member has no vote that its view names, for its operator. */
+  /** Why a member has no vote although its view includes it; for the operator. */
   get notice(): string | undefined {
     if (this.#isBehind) return "the members have changed, and this one could not keep that: it has no vote";
     if (this.#view.number >= this.#votesFrom || !votersOf(this.#view).includes(this.#self)) return undefined;
@@ -88,9 +90,9 @@ export class Views {
   }
 
   /**
-   * Another member is about to begin a change that adds this one with the view of this number: from that view
-   * on it may vote. False when that cannot be kept, or when a view counts it already: as what it was then is
-   * lost, it has to be removed first.
+   * Another member is about to begin a change that adds this one in the view of this number, from which on it
+   * may vote. False when that cannot be stored, or when a view already counts this member: since its state of
+   * that time is lost, it must be removed first.
    */
   invite(number: number): boolean {
     if (!this.mayBeInvited(number)) return false;
@@ -100,17 +102,17 @@ export class Views {
     return true;
   }
 
-  /** False when it is in a later view, or one that counts it. */
+  /** False when it is in a later view, or in one that counts it. */
   mayBeInvited(number: number): boolean {
     return number > this.#view.number && !votersOf(this.#view).includes(this.#self);
   }
 
-  /** The note for others. */
+  /** The note for other participants. */
   note(): ViewNote {
     return { view: this.#view, barrier: this.#barrier, settled: new Map(this.#settled) };
   }
 
-  /** Why no change to these members may begin here and now; `undefined` when one may. */
+  /** Why no change to these members may begin at this member now; `undefined` when one may. */
   whyNoChange({ members, cellSize }: Membership): string | undefined {
     const { before, members: present } = this.#view;
     if (before !== undefined) return "another change is under way";
@@ -130,7 +132,7 @@ export class Views {
     return undefined;
   }
 
-  /** Begins a change: enters the joint view. False when it could not be written down. */
+  /** Begins a change: enters the joint view. False when the view could not be stored. */
   change(next: Membership, now: Reading): boolean {
     const why = this.whyNoChange(next);
     if (why !== undefined) throw new Error(`assertion failed: ${why}`);
@@ -138,12 +140,13 @@ export class Views {
   }
 
   /**
-   * Another participant has told of its view. True when this participant has entered it: a member of a view
-   * knows that the view may be entered. Of two views of one number it keeps its own.
+   * Handles another participant's note of its view. True when this participant has entered that view: that a
+   * member is in a view shows that the view may be entered. Of two views with the same number, it keeps its
+   * own.
    */
   hear({ view, barrier, settled }: ViewNote, now: Reading): boolean {
     const isNewer = view.number > this.#view.number;
-    // The cluster is not new: a file was lost, and with it this member's former views.
+    // The cluster is not new: a file was lost, and with it the record of this member's former views.
     if (isNewer && this.#isFirst) this.#votesFrom = neverVotes;
     if (isNewer && !this.#enter(view, Math.max(barrier, this.#barrier), now)) {
       this.#isBehind = true;
@@ -167,8 +170,8 @@ export class Views {
   }
 
   /**
-   * How long until this member has been in its view for a full wait, ms: so long ago it left the one before,
-   * or started.
+   * How long until this member has been in its view for a full wait, ms. It left the previous view, or
+   * started, that long ago.
    */
   waitLeftMs(now: Reading): number {
     const { waitRateMs, waitWallMs } = this.#settings;
@@ -177,19 +180,19 @@ export class Views {
     return Math.max(0, rate, wall);
   }
 
-  /** Members of the view before, of a joint one, that are not known to have left it a full wait ago. */
+  /** In a joint view: members of the previous view that are not known to have left it a full wait ago. */
   unsettled(): string[] {
     return (this.#view.before?.members ?? []).filter((id) => !this.#settled.has(id));
   }
 
-  /** No lease of the view before is alive, and none can arise. */
+  /** Whether no lease of the previous view is alive and none can arise. */
   #formerIsOver(before: Membership): boolean {
     return this.unsettled().length <= stragglersMax(before);
   }
 
   /**
-   * Every ballot that an acceptor promised was within ε and a millisecond of its clock; one that has started
-   * since may have a clock that is ε behind what it showed before.
+   * Every ballot that an acceptor promised was within ε and a millisecond of its clock. A restarted
+   * acceptor's clock may be ε behind what it showed before.
    */
   #greatestPromise(): number {
     return numberAt(this.#enteredHi + 2 * this.#settings.maxClockSkewMs + 2);

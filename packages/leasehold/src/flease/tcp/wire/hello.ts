@@ -143,7 +143,7 @@ export function decodeIdentity(from: ByteReader, { oldest, newest } = protocolVe
   const cellFunction = from.u16();
   const view = from.u32();
   const publicKey = from.raw(PUBLIC_KEY_BYTES);
-  from.raw(NONCE_BYTES); // Needed only as a part of what is signed.
+  from.raw(NONCE_BYTES); // Needed only as part of the signed bytes.
   const hash = from.hex(CONFIG_HASH_BYTES);
   const cluster = from.name8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
   const nodeId = from.name8(1, NODE_ID_BYTES_MAX);
