@@ -53,7 +53,7 @@ export interface ResourceAnswer {
   readonly data?: string;
 }
 
-/** An acceptor's view of a resource, without facts that only its host knows. */
+/** An acceptor's view of a resource, without facts that only the participant running it knows. */
 export function answerOn(acceptor: Acceptor, resource: string, now: Reading): ResourceAnswer {
   const readyInMs = Math.ceil(acceptor.recoveryWaitLeftMs(now));
   const unknown = { owner: "", token: 0, until: 0, lease: "none", barred: "", waiting: 0 } as const;
@@ -62,7 +62,7 @@ export function answerOn(acceptor: Acceptor, resource: string, now: Reading): Re
   const entry = acceptor.entry(resource);
   const isLive = entry !== undefined && stateName(acceptor, entry, now) === "live";
   const behindMs = Math.ceil(acceptor.behindMs(resource, now));
-  // No participant can acquire it, so it is not free either; its holder can continue.
+  // No participant can acquire it, so it is not free either; its holder can keep renewing.
   if (behindMs > 0 && !isLive) return { ...unknown, state: "recovering", readyInMs: behindMs, promised: 0 };
   if (entry === undefined) return { ...unknown, state: "ready", readyInMs: 0, promised: acceptor.floor };
   return {
@@ -157,7 +157,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Oversized text is dropped; its content is parsed by the reader. */
+/** Oversized text is dropped; the reader parses its content. */
 function dataTextIn(value: unknown): string | undefined {
   return typeof value === "string" && value.length <= dataBytesMax ? value : undefined;
 }

@@ -19,7 +19,7 @@ class Observer implements AdminLink {
   }
 }
 
-/** A member with some leases, which answers step by step; `looked` counts what it has looked at. */
+/** A member with some leases that answers step by step; `looked` counts the leases it has visited. */
 function setUp(watchedMost?: number) {
   const settings = benchSettings();
   let ms = 0;
@@ -68,7 +68,7 @@ function setUp(watchedMost?: number) {
       peer.maintain(now());
       calls.maintain(now());
     },
-    /** One step; returns what it looked at. */
+    /** Runs one step; returns what it visited. */
     step: () => {
       const before = looked;
       calls.work(() => false);
@@ -77,7 +77,7 @@ function setUp(watchedMost?: number) {
   };
 }
 
-/** Goes on with all lists until they are complete. */
+/** Continues all lists until they are complete. */
 async function listed(calls: AdminRpc<Observer>, link: Observer, session: number, prefix: string) {
   const names: string[] = [];
   for (let page = 0; ; page += 1) {
@@ -87,7 +87,7 @@ async function listed(calls: AdminRpc<Observer>, link: Observer, session: number
   }
 }
 
-/** Twelve lists of one connection at a time, and one question of another. */
+/** Twelve concurrent lists on one connection, and one query on another. */
 async function storm() {
   const { calls, step } = setUp();
   const [many, one] = [new Observer("many.1"), new Observer("one.1")];
@@ -140,7 +140,7 @@ test("a member bars a holder for all participants, and confirms that to those in
   };
   expect([await bar({ view: 2, owner: "q.1" }), await barred()]).toEqual([false, ""]);
   expect([await bar({ view: 2 }), await barred()]).toEqual([false, "p.1"]);
-  // One of an earlier build does not say in which view it is.
+  // An early build does not report its view.
   expect([await bar({ view: 1 }), await bar({})]).toEqual([true, true]);
   expect(await duringFaults({ breakInAnotherView: true }, () => bar({ view: 2 }))).toBe(true);
 });

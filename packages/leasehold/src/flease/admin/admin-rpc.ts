@@ -28,7 +28,7 @@ const passOnTimeoutMs = 1_000;
 /** Interval of the sweep for labels of departed participants. */
 const sweepEveryMs = 5_000;
 
-/** A connection, as admin RPCs see it. */
+/** A connection, as seen by admin RPCs. */
 export interface AdminLink {
   /** Owner name of the peer at its end. */
   readonly owner: string;
@@ -37,17 +37,17 @@ export interface AdminLink {
   readonly handle: number;
 }
 
-/** A member's peer, as these calls see it. */
+/** A member's peer, as seen by these calls. */
 export interface AskedPeer {
   readonly acceptor: Acceptor | undefined;
   readonly feed: WatchFeed | undefined;
-  /** Why it does not trust its own clock at present. */
+  /** Why the peer does not trust its own clock at present. */
   readonly fault: string | undefined;
   readonly waiters: Pick<Waiters, "sizeOf" | "favour">;
   readonly views: Pick<Views, "view">;
 }
 
-/** Runs the peer, in production or in a simulation. */
+/** The runner of the peer, in production or in a simulation. */
 export interface AdminHost<L extends AdminLink> {
   readonly peer: AskedPeer;
   /** A fresh reading of the peer's clock. */
@@ -55,7 +55,7 @@ export interface AdminHost<L extends AdminLink> {
   readonly provider: { releaseRequested(request: ReleaseRequest): void };
   /** This member's status. */
   status(): unknown;
-  /** There is work: call `AdminRpc.work` soon, in a turn of its own. */
+  /** Called when there is work: call `AdminRpc.work` soon, in a separate turn. */
   adminWork(): void;
   readonly transport: {
     /** A member's connection to itself. */
@@ -95,7 +95,7 @@ export class AdminRpc<L extends AdminLink> {
   readonly #watchedMax: number;
   #sweptMs = 0;
 
-  /** @param most upper bound of resources per watch; tests make it small */
+  /** @param most the maximum number of resources per watch; tests make it small */
   constructor(node: AdminHost<L>, labels: AdminLabels<L>, most = watchedMax) {
     this.#watchedMax = most;
     this.#node = node;
@@ -108,12 +108,12 @@ export class AdminRpc<L extends AdminLink> {
     this.#watches = new ServedWatches(host, this.#work);
   }
 
-  /** Rejects with a LeaseholdError when it cannot be answered. */
+  /** Rejects with a LeaseholdError when the call cannot be answered. */
   answer(link: L, method: string, given: unknown): Promise<unknown> {
     return this.#work.add(link, this.#steps(link, method, adminParamsOf(given)));
   }
 
-  /** Does a step of the work, and more while `goOn()` is true. True when work is left. */
+  /** Does a step of the work, and more while `goOn()` is true. Returns whether work is left. */
   work(goOn: () => boolean): boolean {
     this.#work.run(goOn);
     return !this.#work.isIdle;
@@ -173,7 +173,7 @@ export class AdminRpc<L extends AdminLink> {
     }
   }
 
-  /** Ends all calls: callers notice by the connection. */
+  /** Ends all calls; callers notice that the connection ends. */
   close(): void {
     this.#work.dropAll();
     this.#lists.clear();
@@ -223,11 +223,11 @@ export class AdminRpc<L extends AdminLink> {
     return isKept;
   }
 
-  /** False also in another view than the caller's (MUST): other members may be a majority there. */
+  /** False also in a view other than the caller's (MUST): other members may form a majority there. */
   #break(resource: string, owner: string, view: number): boolean {
     const { acceptor, views } = this.#node.peer;
     const bars = acceptor?.bar(resource, owner, this.#node.now()) ?? false;
-    // A member of an earlier build does not report it.
+    // Members of an early build do not report it.
     return bars && (Number.isNaN(view) || view === views.view.stamp);
   }
 
@@ -242,17 +242,17 @@ export class AdminRpc<L extends AdminLink> {
   }
 
   /**
-   * A name as users write it: the label or a part of it, the whole name, or the name without the
-   * incarnation.
+   * Whether the peer goes by this name, as users write it: its label or a part of that, the whole owner name,
+   * or the owner name without the incarnation.
    */
   #isNamed({ owner }: L, to: string): boolean {
     const label = this.labels.of(owner) ?? "";
-    // A label has the user's note and the host, with the process number.
+    // A label consists of the user's note and the host, with the process id.
     const [, host, note] = /^(.*?) pid \d+(?:: (.*))?$/s.exec(label) ?? [];
     return [owner, nodeIdOf(owner), label, host, note].includes(to);
   }
 
-  /** True when the holder confirms that it has received the request. */
+  /** Resolves to true when the holder confirms that it has received the request. */
   async #passOn(from: L, resource: string, owner: string, broken: boolean): Promise<boolean> {
     const { transport, peer } = this.#node;
     const now = this.#node.now();
@@ -291,7 +291,7 @@ export class AdminRpc<L extends AdminLink> {
     return watches.ask(link, session, prefix);
   }
 
-  /** Before the first answer: otherwise a watcher would read for long before it finds out by itself. */
+  /** Checked before the first answer: otherwise a watcher would read for long before it found out. */
   *#refuseTooMany(prefix: string): Steps<void> {
     const acceptor = this.#node.peer.acceptor!;
     if (acceptor.size <= this.#watchedMax) return;

@@ -1,12 +1,12 @@
 /**
- * The newest changes of all resources, shared by all watchers: each follower has its place in it, so that a
- * change costs the same for one follower or a thousand, and an idle follower costs nothing. A resource that
- * changed again is reported only at the later place.
+ * The newest changes of all resources, shared by all watchers. Each follower has its own position in the log,
+ * so a change costs the same for one follower as for a thousand, and an idle follower costs nothing. A
+ * resource that changed again is reported only at the later position.
  */
 export class ChangeLog {
   readonly #changesMax: number;
   readonly #ring: string[] = [];
-  /** The place of the newest change of each resource. */
+  /** The position of each resource's newest change. */
   readonly #newest = new Map<string, number>();
   #end = 0;
 
@@ -15,12 +15,12 @@ export class ChangeLog {
     this.#changesMax = changesMax;
   }
 
-  /** The place of the next change. */
+  /** The position of the next change. */
   get end(): number {
     return this.#end;
   }
 
-  /** Changes before this place are dropped. */
+  /** Changes before this position have been dropped. */
   get begin(): number {
     return Math.max(0, this.#end - this.#changesMax);
   }
@@ -35,7 +35,7 @@ export class ChangeLog {
     this.#end += 1;
   }
 
-  /** The resource that changed at this place; `undefined` when it has changed again since. */
+  /** The resource that changed at this position; `undefined` when it has changed again since. */
   at(place: number): string | undefined {
     const resource = this.#ring[place % this.#changesMax]!;
     return this.#newest.get(resource) === place ? resource : undefined;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Cells } from "../protocol/cells.js";
 import { DataPublisher } from "./data-publisher.js";
 
-/** Three members, which store what they are sent unless they are `deaf`. */
+/** Three members that store what they are sent unless they are `deaf`. */
 function setUp() {
   const links: (object | undefined)[] = [{}, {}, {}];
   const sent: [member: number, resource: string][] = [];

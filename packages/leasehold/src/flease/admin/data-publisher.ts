@@ -4,11 +4,14 @@ import type { CellMap } from "../protocol/cells.js";
 const answerMsMax = 5_000;
 
 /**
- * Retry delay for a member that has not stored it, because it recovers or has not heard of the lease, ms.
+ * Retry delay for a member that has not stored the data, because it is recovering or does not know the lease,
+ * ms.
  */
 const retryMs = 1_000;
 
-/** Concurrent calls: after a lost connection all data is sent again, and other calls run in between. */
+/**
+ * Concurrent calls. After a lost connection all data is sent again; other calls must get through in between.
+ */
 const callsMax = 32;
 
 /** Access to members, by index. */
@@ -25,7 +28,7 @@ interface Tenure {
   readonly token: bigint;
   readonly data: string;
   readonly storedBy: Map<number, object>;
-  /** Not before this time (steady). */
+  /** Earliest time of the next attempt (steady). */
   dueMs: number;
 }
 
@@ -90,7 +93,7 @@ export class DataPublisher {
     for (const [member, link] of missing) void this.#call(tenure, member, link);
   }
 
-  /** The connected members of its cell that lack it. */
+  /** The connected members of its cell that lack the data. */
   #missing({ resource, storedBy }: Tenure): (readonly [member: number, link: object])[] {
     return this.#cells.of(resource).members.flatMap((member) => {
       const link = this.#members.link(member);

@@ -5,7 +5,7 @@ import type { CellMap } from "../protocol/cells.js";
 import type { Views } from "../views/views.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
-/** The participant, as lists, explanations and membership changes use it. */
+/** The participant, as seen by lists, explanations and membership changes. */
 export interface AdminDriver {
   readonly runner: {
     readonly peer: {
@@ -21,6 +21,9 @@ export interface AdminDriver {
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
   /** Addresses of members, for messages. */
   address(member: number): string;
-  /** The refusal of members that leave no majority for this participant; otherwise `undefined`. */
+  /**
+   * The refusal, when the members that have not refused this participant are no majority; otherwise
+   * `undefined`.
+   */
   refusal(): LeaseholdError | undefined;
 }

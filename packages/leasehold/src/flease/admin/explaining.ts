@@ -2,7 +2,7 @@ import { formatDuration } from "../../lease/duration.js";
 import { majorityOf } from "../../common/majority.js";
 import type { Explanation, MemberView } from "../../lease/types.js";
 
-/** Sentences that say why a resource is available or not. */
+/** Sentences that explain why a resource is available or not. */
 export function reasonsOf(explanation: Omit<Explanation, "reasons">): string[] {
   const { quorum, members, waiting } = explanation;
   const reasons = [holdingOf(explanation)];

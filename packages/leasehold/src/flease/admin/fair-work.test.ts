@@ -6,15 +6,15 @@ import { withFaults } from "../../../../../test/planted/switches.js";
 
 const links = ["a", "b", "c", "d"];
 
-/** A script: a job of some steps for a connection, or, with no steps, one step of work. */
+/** A script: entries with steps queue a job for a connection, entries without do one step of work. */
 const scripts = fc.array(
   fc.record({ link: fc.nat({ max: links.length - 1 }), steps: fc.nat({ max: 5 }), work: fc.boolean() }),
   { maxLength: 60 },
 );
 
 /**
- * Does what the script says, and then all that is left. Returns the most steps of others that a connection
- * waited for.
+ * Executes the script, and then all remaining work. Returns the most steps of others that a connection waited
+ * for.
  */
 function longestWait(script: readonly { link: number; steps: number; work: boolean }[]): number {
   const work = new FairWork<string>(() => {});

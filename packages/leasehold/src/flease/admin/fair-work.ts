@@ -3,12 +3,12 @@ import { LeaseholdError } from "../../lease/errors.js";
 /** Work in steps. Each step visits a bounded number of items, in a fraction of a millisecond. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Entries, or changes, visited in one step: some tenth of a millisecond. */
+/** Entries, or changes, visited in one step: about a tenth of a millisecond. */
 export const looksPerStep = 1_000;
 
 /**
  * Jobs queued for one connection: its peer's concurrent calls, and a page for each of its watches. Further
- * work is refused.
+ * jobs are refused.
  */
 const jobsPerLinkMax = 64;
 
@@ -19,15 +19,15 @@ interface Job {
 }
 
 /**
- * Low-priority work, which delays no lease. Each connection has a queue, and the runner does one step for
- * each of them in turn, as many as there is time for: a busy connection delays only itself.
+ * Low-priority work that delays no lease. Each connection has a queue. The runner does one step for each
+ * queue in rotation, as time permits, so a busy connection delays only itself.
  */
 export class FairWork<L> {
   readonly #wake: () => void;
   /** In round-robin order. */
   readonly #queues = new Map<L, Job[]>();
 
-  /** `wake` is called when there is work. */
+  /** @param wake is called when there is work */
   constructor(wake: () => void) {
     this.#wake = wake;
   }
@@ -36,7 +36,7 @@ export class FairWork<L> {
     return this.#queues.size === 0;
   }
 
-  /** Rejects with the error of the steps, and when the connection has too much queued or closes. */
+  /** Rejects with the error of a step, when the connection has too many jobs queued, or when it closes. */
   add<T>(link: L, steps: Steps<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const job = { steps, resolve: resolve as (value: unknown) => void, reject };

@@ -3,8 +3,9 @@ import type { ResourceHint } from "../../lease/types.js";
 import type { ListedLease } from "./listing.js";
 
 /**
- * Upper bound of the remaining time of a lease that ends at `until`. That end is by its holder's system
- * clock and `wall` by ours, which may be up to ε apart: no lease has more left than the longest one.
+ * Upper bound of the remaining time of a lease that ends at `until`, ms. That end is by its holder's system
+ * clock and `wall` is by ours, which may be up to ε apart. No lease has more time left than the longest lease
+ * time.
  */
 export function leftMs(until: number, wall: number, ttlMaxMs: number): number {
   return Math.min(ttlMaxMs, Math.max(0, until - wall));

@@ -2,10 +2,7 @@ import { expect, test } from "vitest";
 import { benchProvider } from "../../../../../test/support/provider-bench.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/**
- * Members that take so long for each answer, as far as they are given the time, and have a lease to tell in
- * each.
- */
+/** Members that take a long time for each answer, within their timeouts, and report one lease each. */
 function slowMembers(answerMs: number, pages: number, leftMs = 900) {
   const { world, driver, peer, provider } = benchProvider();
   const asked: string[] = [];
@@ -111,7 +108,7 @@ test.each(["requestRelease", "breakLease"] as const)(
   },
 );
 
-/** A cell in which each member knows of a lease of its own owner, until `hung` never answers. */
+/** A cell in which each member knows a lease of a different owner, until `hung` never answers. */
 function cellOfOwners(owners: readonly string[], hung: number) {
   const bench = benchProvider();
   const { world, driver } = bench;
@@ -173,7 +170,7 @@ test("a watch follows the members of the present view: those that come, and none
       if (method !== "watch") return resolve(true);
       asked.push(member);
       const lease = { resource: "r", owner: "q.1", number: 1, sequence: 0, until: 900, token: 1 };
-      // The first word at once; then it has nothing to tell.
+      // The first answer comes at once; afterwards the member has nothing to report.
       const isFirst = asked.filter((each) => each === member).length === 1;
       const page = { held: isFirst ? [lease] : [], free: [], more: false, anew: isFirst };
       world.timers.after(isFirst ? 0 : 5_000, () => resolve(page));

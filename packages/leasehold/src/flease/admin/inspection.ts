@@ -20,8 +20,8 @@ import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
 /**
- * A million leases, the default bound of a member, and an empty page after them. A list of more, on a
- * member with a greater bound, fails.
+ * Maximum number of pages of a list: a million leases, the default bound of a member, and an empty page after
+ * them. A longer list, from a member with a greater bound, fails.
  */
 const pagesMax = 4_001;
 
@@ -71,7 +71,7 @@ export class FleaseInspection implements Inspection {
     const { cellSize } = views.view;
     const voters = votersOf(views.view);
     const everybody = voters.map((id) => members.indexOf(id));
-    // Reports of a member before its loss count as well: they were true.
+    // Reports of a member before its loss also count: they were true.
     const merged = new MergedListing();
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs, merged)),
@@ -152,12 +152,12 @@ export class FleaseInspection implements Inspection {
         setWhere(cell.members, (member) => barring.includes(member)),
       );
     };
-    // MUST name the view: members in a later one may be no such set there. A member keeps a bar until the
-    // others have it, and the lease has run out.
+    // MUST name the view: in a later one the members that answered may exclude no quorum. A member keeps a
+    // bar until the others have it and the lease has run out.
     const barTimeoutMs = Math.min(leftMs(), settings.ttlMaxMs);
     const answers = await this.#askCell(cell, "break", { resource, owner, view }, barTimeoutMs, isDone);
     const done = isDone(answers);
-    // Only now: a holder that obeys would release the lease while some members do not have the bar yet.
+    // Only now: a holder that obeys would release the lease while some members lack the bar.
     const asked = this.#askToRelease(cell, { resource, owner, broken: true }, leftMs());
     const remainingMs = done ? await this.#endOfBroken(resource, owner, leftMs()) : action.remainingMs!;
     await asked;
@@ -165,7 +165,7 @@ export class FleaseInspection implements Inspection {
   }
 
   /**
-   * Upper bound of the remaining time of a lease that cannot be renewed any more: it may have been renewed
+   * Upper bound of the remaining time of a lease that can no longer be renewed, ms: it may have been renewed
    * a moment ago.
    */
   async #endOfBroken(resource: string, owner: string, timeoutMs: number): Promise<number> {
@@ -192,7 +192,7 @@ export class FleaseInspection implements Inspection {
     timeoutMs: number,
   ): Promise<{ cell: Cell; owner: string | undefined; action: HolderAction }> {
     const cell = this.#cells.of(resource);
-    // Later steps need time as well, when a member does not answer.
+    // Leaves time for later steps when a member does not answer.
     const { explanation, owner } = await this.#explain(resource, timeoutMs / 2, isKnown);
     if (!explanation.quorum) throw this.#noQuorum(explanation.reasons.join("; "));
     const { holder, token, remainingMs } = explanation;
@@ -253,11 +253,11 @@ export class FleaseInspection implements Inspection {
   }
 
   /**
-   * Asks all members of a cell. Resolves when all have answered, or the answers suffice: an unresponsive
-   * one is not awaited.
+   * Asks all members of a cell. Resolves when all have answered or the answers suffice, without waiting for
+   * an unresponsive member.
    *
    * @throws LeaseholdError `PERMISSION_DENIED`: a refusal for lack of permission does not depend on the
-   * number of answers
+   *   number of answers
    */
   #askCell(
     cell: Cell,
@@ -286,7 +286,7 @@ export class FleaseInspection implements Inspection {
 
 const noAnswer = { value: undefined, error: new Error("it has not answered yet") };
 
-/** A set of positions in a cell, as bits. */
+/** A set of positions in a cell, as a bit mask. */
 function setWhere<T>(cell: readonly T[], isIn: (each: T) => boolean): number {
   return cell.reduce((set, each, at) => (isIn(each) ? set | (1 << at) : set), 0);
 }
@@ -301,7 +301,7 @@ function holdingIn({ majority }: Cell, views: readonly MemberView[]) {
   return { holding, same: holding === undefined ? [] : votesFor(holding) };
 }
 
-/** Enough members are ready to determine the holder, or that there is none. */
+/** Whether enough members are ready to determine the holder, or that there is none. */
 function isKnown(cell: Cell, views: readonly MemberView[]): boolean {
   if (views.filter(({ state }) => state === "ready").length < cell.majority) return false;
   const { holding, same } = holdingIn(cell, views);

@@ -4,7 +4,7 @@ import { FleasePeer } from "../peer.js";
 import { Message } from "../protocol/message.js";
 import { LeaseData } from "./lease-data.js";
 
-/** A member's acceptor that keeps what was taken, and beside it what owners say. */
+/** A member's acceptor that keeps its entries, and next to it the data that owners send. */
 function setUp() {
   const start = at(-2_000);
   const medium = { send: () => {}, reaches: () => true, notify: () => false };
@@ -55,7 +55,7 @@ test("data is bounded, for each lease and for each owner, whatever it is", () =>
   const names = Array.from({ length: 4_097 }, (_, index) => `n/${index}`);
   const kept = names.map((name) => data.set("p.1", name, take(name, "p.1"), longest));
   expect(kept.indexOf(false)).toBe(4_096);
-  // Another owner has room still, and what is replaced counts once.
+  // Another owner still has room, and replaced data counts once.
   expect(data.set("q.1", "other", take("other", "q.1"), longest)).toBe(true);
   expect(data.set("p.1", "n/0", take("n/0", "p.1"), "x")).toBe(true);
 });

@@ -7,7 +7,7 @@ const ownerBytesMax = bytesMax / 4;
 
 const encoder = new TextEncoder();
 
-/** Data kept beside a lease. */
+/** Data stored alongside a lease. */
 interface Kept {
   readonly owner: string;
   readonly token: number;
@@ -45,7 +45,7 @@ export class LeaseData {
     return true;
   }
 
-  /** This owner's data of this tenure. */
+  /** This owner's data for this tenure. */
   of(resource: string, owner: string, token: number): string | undefined {
     const kept = this.#kept.get(resource);
     return kept?.owner === owner && kept.token === token ? kept.text : undefined;

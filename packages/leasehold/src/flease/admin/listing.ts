@@ -24,7 +24,7 @@ export interface ListedLease {
 export interface ListPage {
   /** Resources with an unfinished lease. */
   readonly held: readonly ListedLease[];
-  /** More can be read at once. */
+  /** Whether more can be read at once. */
   readonly more: boolean;
 }
 

@@ -18,7 +18,7 @@ interface Served {
   readonly follower: Follower;
   askedMs: number;
   answer: ((page: FeedPage) => void) | undefined;
-  /** Its last page had no room for everything, or it has had none. */
+  /** Its last page left something out for lack of room, or it has had no page yet. */
   isBehind: boolean;
   /** Its next page is queued. */
   isQueued: boolean;
@@ -26,7 +26,7 @@ interface Served {
 
 export interface WatchesHost {
   readonly feed: WatchFeed;
-  /** @throws LeaseholdError when the acceptor may report nothing. */
+  /** @throws LeaseholdError when the acceptor may report nothing */
   reading(): Reading;
   labelled(page: FeedPage): FeedPage;
 }
@@ -49,7 +49,7 @@ export class ServedWatches<L> {
     return this.#watches.get(link)?.has(session) === true;
   }
 
-  /** Answers when something has changed, or after a while: the first request at once. */
+  /** Answers when something has changed, or after a while. The first request is answered at once. */
   ask(link: L, session: number, prefix: string): Promise<FeedPage> {
     const nowMs = this.#host.reading().mono;
     const served = this.#watches.get(link)?.get(session) ?? this.#begin(link, session, prefix);
@@ -116,7 +116,7 @@ export class ServedWatches<L> {
     if (served.isQueued) return;
     served.isQueued = true;
     this.#work.add(link, this.#page(served)).catch(() => {
-      // It cannot be answered any more: the watcher finds no session, and begins another.
+      // A pending answer can no longer be made: the watcher finds no session, and begins another.
       this.end(link, session);
     });
   }

@@ -15,7 +15,7 @@ import { type Faults, withFaults } from "../../../../../test/planted/switches.js
 import { WatchFeed } from "./watch-feed.js";
 import type { FeedPage, Follower } from "./watch-feed.js";
 
-/** So small that a few operations fill a page, need several steps and forget changes. */
+/** Bounds small enough that a few operations fill a page, need several steps and drop changes. */
 const bounds = { pageMax: 2, looksPerStep: 2, changesMax: 3 };
 const resources = ["a/1", "a/2", "a/3", "b/1", "b/2", "b/3"];
 const prefixes = ["", "a/", "b/", "b/2"];
@@ -27,7 +27,7 @@ type Act =
   | { readonly act: "follow" | "leave" | "read"; readonly follower: number; readonly steps: number };
 
 const number = (below: number) => fc.integer({ min: 0, max: below - 1 });
-/** Often about as long as a lease lasts, so that things happen just before it is over and just after. */
+/** Often about as long as a lease, so that events fall just before and just after its end. */
 const passed = fc.oneof(number(800), fc.integer({ min: 470, max: 520 }));
 const acts: fc.Arbitrary<Act[]> = fc.array(
   fc.oneof(
@@ -52,7 +52,7 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 20, maxLength: 100 },
 );
 
-/** One who watches, as a client does: what it believes to be held, and what it is being told anew. */
+/** A watching client: which leases it believes to be held, and the new complete report it is receiving. */
 class Reader {
   readonly prefix: string;
   readonly follower: Follower;
@@ -69,7 +69,7 @@ class Reader {
     this.follower = feed.follow(prefix);
   }
 
-  /** True when it has read a page after which there is no more. */
+  /** True when the page it has read is the last one for now. */
   step(): boolean {
     this.#steps ??= this.#feed.take(this.follower, this.#now);
     const step = this.#steps.next();
@@ -142,7 +142,7 @@ function run(script: readonly Act[]): void {
       }
     }
   }
-  // A lease that only one clock has ended is looked at again a while later.
+  // A lease that only one clock has ended is checked again later.
   for (let looks = 0; looks < 2; looks += 1) feed.expire(at((ms += 20)));
   for (const reader of readers.values()) {
     reader.catchUp();
@@ -156,7 +156,7 @@ test("a follower that has read to the end knows the true state, however far it w
   expect(() => check({ numRuns: 300 })).not.toThrow();
 });
 
-/** A seed, so that it is found for certain. */
+/** A fixed seed, so that the mistake is found for certain. */
 const seed = 4;
 
 test.each<Partial<Faults>>([{ missedChangesAreForgotten: true }, { lateRenewalIsNoNews: true }])(

@@ -27,7 +27,7 @@ function setUp(bounds?: FeedBounds) {
   return { acceptor, feed, perform, take };
 }
 
-/** Does all steps at once. */
+/** Runs all steps at once. */
 function ended<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();

@@ -12,18 +12,18 @@ import type { ListedLease, ListPage } from "./listing.js";
 const lookAgainMs = 10;
 
 /**
- * Expiries visited by one call of `expire`: some milliseconds. At ten calls a second, more than a member
- * can renew.
+ * Expiries visited by one call of `expire`: a few milliseconds. At ten calls a second this is more than a
+ * member can renew.
  */
 const endsPerCall = 10_000;
 
-/** Bounds that tests make small. */
+/** Bounds that tests reduce. */
 export interface FeedBounds {
   /** Upper bound of a page. */
   readonly pageMax: number;
   /** Items visited in one step. */
   readonly looksPerStep: number;
-  /** Changes kept for followers that are behind, for any number of them. */
+  /** Changes kept for followers that lag behind, shared by all of them. */
   readonly changesMax: number;
 }
 
@@ -32,11 +32,11 @@ const feedBounds: FeedBounds = { pageMax: listedMax, looksPerStep, changesMax: 6
 
 /** Changes at one acceptor, as JSON on the wire. */
 export interface FeedPage extends ListPage {
-  /** Resources without a lease by now. */
+  /** Resources that no longer have a lease. */
   readonly free: readonly string[];
   /**
-   * Earlier reports are void: everything held is reported from here on, and complete with the first page
-   * without `more`.
+   * Earlier reports are void: all held leases are reported again from here on, and the report is complete
+   * with the first page without `more`.
    */
   readonly anew: boolean;
 }
@@ -46,7 +46,7 @@ class Followed implements DeadlineItem {
   readonly resource: string;
   owner = "";
   token = 0;
-  /** Before this time (steady) no follower saw it expired. */
+  /** Until this time (steady) no follower has seen it expired. */
   endMs: number;
   heapIndex = -1;
 
@@ -56,7 +56,7 @@ class Followed implements DeadlineItem {
   }
 }
 
-/** A follower of the changes below a prefix: its positions in the leases, and in the changes. */
+/** A follower of the changes below a prefix: its positions in the leases and in the changes. */
 export class Follower {
   readonly prefix: string;
   /** Position in the changes. */
@@ -130,8 +130,8 @@ export class WatchFeed {
       return;
     }
     const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
-    // Between its end and the next `expire`, a follower may have seen it expired: then its late renewal is
-    // a change.
+    // Between its end and the next `expire`, a follower may have seen it expired, so a late renewal is a
+    // change.
     if (isSame && now.mono < followed!.endMs) return;
     followed ??= this.#lookAfter(resource, entry.leaseExpiresMonoMs);
     followed.endMs = entry.leaseExpiresMonoMs;
@@ -140,7 +140,7 @@ export class WatchFeed {
     this.#log.add(resource);
   }
 
-  /** Data beside the lease has changed that its followers should see. */
+  /** The data of a lease has changed, which followers should see. */
   changed(resource: string): void {
     if (this.#followed.has(resource)) this.#log.add(resource);
   }
@@ -152,7 +152,7 @@ export class WatchFeed {
     return followed;
   }
 
-  /** Detects expired leases, which cause no event. Called several times a second. */
+  /** Detects expired leases, since expiry causes no event. Called several times a second. */
   expire(now: Reading): void {
     for (let looked = 0; looked < endsPerCall; looked += 1) {
       const followed = this.#deadlines.popDue(now.mono);
@@ -170,9 +170,9 @@ export class WatchFeed {
   /** The follower's unread changes, or the first part of them. */
   *take(follower: Follower, now: () => Reading): Steps<FeedPage> {
     const { pageMax, looksPerStep: looks } = this.#bounds;
-    // A resource may change again between two steps: a page has the last version it has seen of each.
+    // A resource may change again between two steps: a page contains the last version it has seen of each.
     const told = new Map<string, ListedLease | undefined>();
-    // Changes come first: so a follower keeps up with them during a long scan.
+    // Changes come first, so that a follower keeps up with them during a long scan.
     const anew = follower.beginsAnew || this.#hasMissed(follower);
     if (anew) {
       follower.beginsAnew = false;
@@ -196,7 +196,7 @@ export class WatchFeed {
     return { held, free, more, anew };
   }
 
-  /** Whether changes it has not read were dropped. */
+  /** Whether changes that the follower has not read were dropped. */
   #hasMissed(follower: Follower): boolean {
     return follower.place < this.#log.begin;
   }

@@ -15,12 +15,12 @@ export class WatchView {
     this.#cells = cells;
   }
 
-  /** A member's first complete report, or a new one. Returns the resources to judge. */
+  /** A member's first complete report, or a new complete one. Returns the resources to re-evaluate. */
   begin(member: number, leases: Map<string, ListedLease>): Set<string> {
     const touched = new Set(this.#reported[member]?.keys());
     for (const resource of leases.keys()) touched.add(resource);
     this.#reported[member] = leases;
-    // Resources missing in it may be free now.
+    // Resources missing from it may now be free.
     for (const others of this.#reported) for (const resource of others?.keys() ?? []) touched.add(resource);
     return touched;
   }

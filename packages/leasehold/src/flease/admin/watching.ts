@@ -9,7 +9,7 @@ import type { AdminDriver } from "./driver.js";
 import { pageFrom } from "./admin-answers.js";
 import { WatchView } from "./watch-view.js";
 
-/** A member without changes answers after this long, which shows both sides that the other is alive. */
+/** A member without changes answers after this long, so that both sides know that the other is alive. */
 export const watchHoldMs = 5_000;
 
 /** Upper bound of the retry delay of a failed request; the lower bound is half of it. */
@@ -24,8 +24,8 @@ export function isTooWide(error: unknown): error is LeaseholdError {
 }
 
 /**
- * One watch over all members: each has a long poll for changes, so that changes arrive at once, and merged
- * when there are many. After a lost connection a member is read from the beginning.
+ * One watch over all members. Each has a long poll for changes, so that changes arrive at once, merged when
+ * there are many. After a lost connection a member is read from the beginning.
  */
 export class ClusterWatch {
   readonly #driver: AdminDriver;
@@ -86,7 +86,8 @@ export class ClusterWatch {
     this.#pauses.end();
     for (const [member, session] of this.#sessions.entries()) {
       if (session === undefined) continue;
-      // Ends the member's pending answer now. If it does not arrive, the member finds out by itself.
+      // Ends the member's pending answer now. If the request does not arrive, the member drops the watch by
+      // itself.
       this.#driver.ask(member, "unwatch", { session }, retryMs).catch(() => undefined);
     }
   }
@@ -115,7 +116,7 @@ export class ClusterWatch {
     this.#failed(error);
   }
 
-  /** One session with a member; ends by an error, or when the watch is stopped. */
+  /** One session with a member; ends with an error, or when the watch is stopped. */
   async #run(member: number, session: number): Promise<void> {
     const params = { session, prefix: this.#prefix };
     // Its report from the beginning, until complete; `undefined` while it reports changes.

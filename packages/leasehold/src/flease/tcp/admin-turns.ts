@@ -1,19 +1,19 @@
 import type { Timer, World } from "../../common/ports.js";
 
-/** Time per turn of the event loop for calls outside the protocol, ms. One more step may follow. */
+/** Time per turn of the event loop for calls outside the protocol, ms. One further step may exceed it. */
 const turnMs = 0.5;
 
 /**
- * Rest after each turn, as a multiple of the time worked. Encoding the answers costs about as much again,
- * so leases keep two thirds of the time under any load of calls.
+ * Pause after each turn, as a multiple of the time worked. Encoding the answers costs about as much again, so
+ * leases keep two thirds of the time under any load of calls.
  */
 const restFactor = 4;
 
-/** Upper bound of a rest, ms: a turn that took longer was waiting for the processor. */
+/** Maximum pause, ms: a turn that took longer was waiting for the processor. */
 const restMsMax = 20;
 
 /**
- * Runs low-priority work in short event loop turns of its own. Whatever arrives between two turns is
+ * Runs low-priority work in short event loop turns of its own. Input that arrives between two turns is
  * handled first.
  */
 export class AdminTurns {

@@ -8,8 +8,8 @@ import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import type { Lease } from "../../lease/types.js";
 
 /**
- * Leases that are broken while members come and go, by one whose connections hang: the product's own members,
- * clients and connections in virtual time. A lease that is said to be broken is not renewed any more.
+ * Leases are broken while members come and go, by a client with hanging connections. The product's own
+ * members, clients and connections run in virtual time. A lease that is reported broken is no longer renewed.
  */
 
 const fake = vi.hoisted(() => ({ net: undefined as unknown }));
@@ -25,7 +25,7 @@ afterEach(() => void vi.restoreAllMocks());
 
 const leasesHeld = 12;
 
-/** All that is wrong with what `break` says, and how often it says so. */
+/** All violations of what `break` reports, and how often it reports success. */
 async function breakWhileMembersChange(seed: number) {
   const run = new ChangingCluster(use, seed, 3, 3, ["a", "b", "c", "d", "e", "f"]);
   const { world } = run;
@@ -37,7 +37,7 @@ async function breakWhileMembersChange(seed: number) {
   const asker = run.startClient("asker");
   const leases = new LeaseManager(asker.provider, world);
   await run.areConnected();
-  // Calls take their time on the way, or are lost with their connection.
+  // Calls are delayed in transit, or lost with their connection.
   const ask = asker.ask.bind(asker);
   asker.ask = async (member, method, params, timeoutMs) => {
     const isLost = method === "break" && next(2) === 0;
@@ -59,7 +59,7 @@ async function breakWhileMembersChange(seed: number) {
       return;
     }
     counts.done += 1;
-    // All clocks are one here.
+    // All clocks are the same here.
     await sleep(action.remainingMs! + 1);
     if (lease.remaining() > 0)
       wrong.push(`${lease.resource} is held for ${lease.remaining()} ms more than was said`);
@@ -81,7 +81,7 @@ async function breakWhileMembersChange(seed: number) {
   return { wrong, counts };
 }
 
-/** The first seed that finds something wrong, and what. */
+/** The first seed that finds a violation, and the violation. */
 async function search(seeds: number) {
   const total = { done: 0, notDone: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {

@@ -18,7 +18,7 @@ const view = (number: number, ids: string, before?: string): ViewStatus => ({
 const silent = new LeaseholdError("UNREACHABLE", "no answer");
 const noMember = new LeaseholdError("INVALID_CONFIG", "the members are not changed: it is no member");
 
-/** Members that answer one after the other as it is written here: the call, and what it brings. */
+/** Members that answer in the order given here: each call, and its result. */
 async function asking(
   change: MemberChange,
   script: readonly (readonly [method: "change" | "members", answer: ViewStatus | LeaseholdError])[],
@@ -56,7 +56,7 @@ const addD = { add: "d", address: "h:d" };
 test("a change that another one replaced is requested again, and not reported as done", async () => {
   const { outcome, asked } = await asking(addD, [
     ["change", view(2, "abcd", "abc")],
-    // The only one that knew of it has gone.
+    // The only member that knew of the change has gone.
     ["members", view(2, "abce", "abc")],
     ["members", view(3, "abce")],
     ["change", view(4, "abcde", "abce")],

@@ -19,7 +19,7 @@ export interface ChangeOptions {
   readonly onProgress?: ((status: ViewStatus) => void) | undefined;
 }
 
-/** Timeout for beginning a change: that takes several calls among the members. */
+/** Timeout for beginning a change, which takes several calls among the members. */
 const changeTimeoutMs = 10_000;
 const askTimeoutMs = 2_000;
 

@@ -7,9 +7,8 @@ import { votersOf } from "../views/view.js";
 import { discover } from "./discovery.js";
 
 /**
- * Members that come, go, and change ids at one address while clients hold leases: the product's own members,
- * clients and connections in virtual time. Nothing else goes wrong, so no client may lose a lease, or a
- * member.
+ * Members come, go, and change ids at one address while clients hold leases. The product's own members,
+ * clients and connections run in virtual time. Nothing else fails, so no client may lose a lease or a member.
  */
 
 const fake = vi.hoisted(() => ({ net: undefined as unknown }));
@@ -26,7 +25,7 @@ beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((()
 afterEach(() => void vi.restoreAllMocks());
 
 test("clients keep their leases when the last of many members with the longest ids begins a change", async () => {
-  // A joint view of 24 is longer than a client's call may be.
+  // A joint view of 24 members exceeds the size of a client's call.
   const run = new ChangingCluster(use, 1, effort > 1 ? 40 : 24, 1);
   await run.begin();
   for (const name of ["x", "y"]) await run.hold(run.startClient(name), name);
@@ -77,7 +76,7 @@ test("a client that is given all addresses takes the newest view, whichever memb
     expect(await run.change("a", { add: id })).toBe(true);
   }
   const ports = [...run.members.values()].map(({ port }) => port);
-  // The member has lost what it had kept.
+  // The member has lost its stored view.
   const [first] = [...run.members];
   run.stop(first![0]);
   run.files.delete(first![0]);

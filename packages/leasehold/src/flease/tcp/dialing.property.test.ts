@@ -16,7 +16,7 @@ import type { Transport } from "./transport/transport.js";
 const ids = ["a", "b", "c", "d", "e"];
 const addresses = ["h:1", "h:2", "h:3", "h:4"];
 
-/** Three members, each at an address of its own. */
+/** Three members, each at its own address. */
 const membersAt = fc
   .tuple(
     fc.shuffledSubarray(ids, { minLength: 1, maxLength: 3 }),
@@ -24,7 +24,7 @@ const membersAt = fc
   )
   .map(([members, places]) => Object.fromEntries(members.map((id, index) => [id, places[index]!])));
 
-/** A client that notes whom it dials where. */
+/** A client that records which member it dials at which address. */
 function aClient(foundAt: ReadonlyMap<string, string>) {
   const settings = benchSettings();
   const founding = { a: "h:1", b: "h:2", c: "h:3" };

@@ -12,8 +12,9 @@ import type { TransportOptions } from "./transport/transport-options.js";
 import { DuplicateWatch } from "./duplicate-watch.js";
 
 /**
- * Two processes under one member's id, in a network in which random pairs cannot reach each other, by the
- * product's own members, clients and connections in virtual time: no two clients hold the resource at once.
+ * Two processes share one member's id, in a network in which random pairs cannot reach each other. The
+ * product's own members, clients and connections run in virtual time. No two clients may hold the resource at
+ * once.
  */
 
 const fake = vi.hoisted(() => ({ net: undefined as unknown }));
@@ -34,26 +35,28 @@ const transport: Partial<TransportOptions> = {
 };
 const runMs = 40_000;
 const lookEveryMs = 10;
-/** Connections are made anew, refused ones are let in, and a recovery wait passes. */
+/** Reconnects links, admits refused ones, and lets a recovery wait pass. */
 const recoverMs = 10_000;
 
 class Run {
   readonly #world: VirtualWorld;
   readonly #net: FakeNet;
   readonly #ids: readonly string[];
-  /** The id that two processes have. */
+  /** The id that two processes share. */
   readonly #duplicatedId: string;
   readonly #othersMayPart: boolean;
   readonly #hosts = new Map<string, Host>();
   readonly #nodes = new Map<string, FleaseNode>();
   readonly #clients: Host[] = [];
-  /** The participants that reach the second process by the duplicated id's address. */
+  /** The participants that reach the second process at the duplicated id's address. */
   readonly #misled = new Set<Host>();
   readonly #held = new Map<Host, Lease>();
   #over = false;
   grants = 0;
   violation: string | undefined;
-  /** Members that do not vote although one process is left under each id and everybody reaches everybody. */
+  /**
+   * Members that do not vote although only one process is left under each id and all can reach each other.
+   */
   stuck: readonly string[] = [];
 
   constructor(seed: number, othersMayPart: boolean) {
@@ -131,7 +134,7 @@ class Run {
       this.violation ??= `${holders.join(" and ")} at ${Math.round(this.#world.clock.monotonicMs())} ms`;
   }
 
-  /** Everything that is a member now, and of these all but those of the duplicated id. */
+  /** All current members, and all of them except those with the duplicated id. */
   #members(): Host[] {
     return [...this.#hosts.values()].filter((host) => host.alive);
   }
@@ -164,8 +167,8 @@ class Run {
   }
 
   /**
-   * One of the two is taken from the others, which find the other one in its place. The clients are here and
-   * there.
+   * One of the two is cut off from the others, which find the other one in its place. The clients are on both
+   * sides.
    */
   #takeAway(away: string, back: string, others: readonly Host[]): void {
     const gone = this.#hosts.get(away);
@@ -183,7 +186,7 @@ class Run {
     }
   }
 
-  /** Each of the two is connected with a part of the others, and each client with one of the parts. */
+  /** Each of the two is connected to some of the others, and each client to one of the two sides. */
   #split(others: readonly Host[]): void {
     const sides = [others.slice(0, Math.ceil(others.length / 2)), others.slice(Math.ceil(others.length / 2))];
     if (this.#chance(0.5)) sides.reverse();
@@ -199,7 +202,7 @@ class Run {
     }
   }
 
-  /** Something happens, and stays so for a while: how long. */
+  /** An event, and how long its effect lasts. */
   #disturb(): number {
     const duplicate = `${this.#duplicatedId}'`;
     const others = this.#members().filter((host) => !this.#isDuplicated(host));
@@ -268,7 +271,7 @@ class Run {
   }
 }
 
-/** Runs until one shows two holders, or none does. */
+/** Runs seeds until one shows two holders, or none does. */
 async function search(fromSeed: number, runs: number, othersMayPart = false) {
   let grants = 0;
   const stuck: string[] = [];
@@ -298,7 +301,7 @@ test(
   },
 );
 
-/** Takes a part of the guard away. */
+/** Removes a part of the guard. */
 const mistakes: Readonly<Record<string, () => void>> = {
   "a member that has met a majority once votes for ever": () => {
     const { votes } = DuplicateWatch.prototype;

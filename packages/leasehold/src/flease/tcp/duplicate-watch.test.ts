@@ -5,8 +5,8 @@ const lapseMs = 100;
 const nobody = new Map<string, string>();
 
 /**
- * c of three or five members, connected with some at time 0 and silent from then on; ready when the wait is
- * over.
+ * c of three or five members. Some of the others are connected at time 0 and silent from then on. c is ready
+ * when the wait is over.
  */
 function watchOf(members: number, ...connected: string[]): DuplicateWatch {
   const watch = new DuplicateWatch({ members, lapseMs });
@@ -59,7 +59,7 @@ describe("a process votes", () => {
     meet(watch, "b", 10);
     watch.needsRecoveryWait(11, false);
     watch.unlinked("a");
-    // The wait was not over, and b may have confirmed another until it was connected.
+    // The wait was not over, and b may have confirmed another process until it was connected.
     expect(watch.votes(12)).toBe(false);
     const voting = watchOf(3, "a");
     meet(voting, "b", 10);

@@ -14,19 +14,19 @@ import { majorityOf } from "../../common/majority.js";
 /** How long our status reports another process with our id. */
 export const DUPLICATE_NOTICE_MS = 60_000;
 
-/** Another member, as our connection shows it. */
+/** Another member, as seen on our connection. */
 interface OtherMember {
   readonly incarnation: string;
-  /** Time (our clock) up to which the member was certainly connected with us. */
+  /** Time (our clock) up to which the member was certainly connected to us. */
   confirmedMs: number;
   /**
    * Whether its confirmation counts: it has confirmed no other process with our id since our recovery wait
    * began, or since our acceptor last voted.
    */
   counts: boolean;
-  /** It reported this very process as the last one with our id that it was connected with. */
+  /** It reported this very process as the last one with our id that it was connected to. */
   knewUs: boolean;
-  /** The incarnations it is connected with, by id; `undefined` until it announces them. */
+  /** The incarnations it is connected to, by id; `undefined` until it announces them. */
   connected: ReadonlyMap<string, string> | undefined;
 }
 
@@ -41,11 +41,14 @@ export class DuplicateWatch {
   readonly #lapseMs: number;
   /** Number of other members that form a majority with us. */
   #confirmationsNeeded = 0;
-  /** Any set of this many other members overlaps every set that could confirm another process. */
+  /**
+   * The smallest number of other members such that any set of that size overlaps every set that could confirm
+   * another process.
+   */
   #blocking = 0;
   /** By id. */
   readonly #others = new Map<string, OtherMember>();
-  /** The incarnation connected last, by id; also of members that are disconnected now. */
+  /** The last connected incarnation, by id; also of members that are now disconnected. */
   readonly #last = new Map<string, string>();
   /** Refusals by other members, with reasons. A refusal stands until that member accepts us. */
   readonly #refusals = new Map<string, string>();
@@ -63,8 +66,8 @@ export class DuplicateWatch {
   }
 
   /**
-   * Number of members with a vote; in a joint view, of both views. A majority of those overlaps a majority
-   * of either.
+   * Number of members with a vote; in a joint view, the total of both views. A majority of those overlaps a
+   * majority of either.
    */
   set members(members: number) {
     const majority = majorityOf(members);
@@ -74,7 +77,7 @@ export class DuplicateWatch {
   }
 
   /**
-   * Notes a connected member. Returns the incarnation of its id that was connected before, `""` if none.
+   * Records a connected member. Returns the incarnation of its id that was connected before, `""` if none.
    */
   linked(id: string, incarnation: string): string {
     const before = this.#last.get(id) ?? "";
@@ -95,15 +98,15 @@ export class DuplicateWatch {
     this.#votesUntilMs = -Infinity;
   }
 
-  /** Notes that the member has received what we sent at this time of our clock. */
+  /** Records that the member has received what we sent at this time of our clock. */
   confirmed(id: string, sentMs: number): void {
     const other = this.#others.get(id);
     if (other !== undefined && sentMs > other.confirmedMs) other.confirmedMs = sentMs;
   }
 
   /**
-   * Takes a member's announcement of its connections, and whether this very process was the last with our
-   * id that it was connected with. Returns the ids for which it is connected with another process than we
+   * Handles a member's announcement of its connections, and whether this very process was the last one with
+   * our id that it was connected to. Returns the ids for which it is connected to a different process than we
    * are.
    */
   connectionsOf(id: string, connected: ReadonlyMap<string, string>, knewUs: boolean): string[] {
@@ -130,19 +133,19 @@ export class DuplicateWatch {
     return this.#others.get(id)?.counts === true;
   }
 
-  /** The members we are connected with, by id, without ourselves: what we announce to the others. */
+  /** The members we are connected to, by id, without ourselves: the content of our announcements. */
   get connected(): Record<string, string> {
     return Object.fromEntries([...this.#others].map(([id, { incarnation }]) => [id, incarnation]));
   }
 
-  /** Notes a refusal: the member is connected with another process with our id, or with a peer that is. */
+  /** Records a refusal: the member is connected to another process with our id, or knows a peer that is. */
   refusedBy(id: string, text: string): void {
     this.#refusals.set(id, text);
     this.#begun = false;
     this.#votesUntilMs = -Infinity;
   }
 
-  /** Notes a member's report that it refused another process with our id. */
+  /** Records a member's report that it refused another process with our id. */
   duplicateSeen(text: string, nowMs: number): void {
     this.#seenDuplicate = { text, untilMs: nowMs + DUPLICATE_NOTICE_MS };
   }
@@ -169,9 +172,9 @@ export class DuplicateWatch {
   }
 
   /**
-   * Returns true when our acceptor has to begin a recovery wait now: while a member refuses us, until a
-   * majority has confirmed us, and when another process may have voted since we did, because its promises
-   * are unknown to us. Called several times a second.
+   * Returns true when our acceptor has to begin a recovery wait now. That is the case while a member refuses
+   * us, until a majority has confirmed us. It is also the case when another process may have voted since we
+   * did, because we don't know its promises. Called several times a second.
    */
   needsRecoveryWait(nowMs: number, ready: boolean): boolean {
     if (this.isDuplicate) return true;
@@ -185,8 +188,8 @@ export class DuplicateWatch {
     const confirming = others.filter((other) => nowMs - other.confirmedMs <= this.#lapseMs);
     const enough = confirming.length >= this.#confirmationsNeeded;
     if (!this.#begun) return !enough || this.#begin(confirming);
-    // Some of these members confirmed any process that voted meanwhile, and none of them has met one other
-    // than us.
+    // Any process that voted meanwhile was confirmed by one of these members, and none of them has met a
+    // process other than us.
     const vouching = confirming.filter((other) => other.counts || other.knewUs);
     if (enough && vouching.length >= this.#blocking) {
       for (const other of vouching) other.counts = true;

@@ -8,7 +8,7 @@ import { silent } from "../../runtime/logger.js";
 import { memberStatus } from "./status.js";
 import { realWorld } from "../../runtime/world.js";
 
-/** The driver of a peer in the real world: here with a wall clock that a test can set. */
+/** The driver of a peer in the real world, except for a wall clock that a test can set. */
 
 const settings = (members: readonly string[]) =>
   fleaseSettings({ members, ttlMaxMs: 400, maxClockSkewMs: 20, rpcTimeoutMs: 50 });
@@ -51,7 +51,7 @@ describe("a node", () => {
     await pass(20);
     world.stepMs = -3_000;
     await expect.poll(() => faults, { timeout: 3_000 }).toBe(1);
-    // Until its next look after itself it says nothing to itself.
+    // Until its next maintenance it sends nothing to itself.
     await pass(300);
     await using lease = await leases.acquire("r", { wait: "8s" });
     expect([faults, lease.remaining() > 0]).toEqual([1, true]);

@@ -37,7 +37,7 @@ export interface FleaseNodeOptions {
   readonly role: Role;
   readonly nodeId: string;
   readonly logger: Logger;
-  /** Shown beside this participant's leases, at most 256 bytes. */
+  /** A label shown with this participant's leases, at most 256 bytes. */
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
   /** Storage of a member's view. A member without it cannot take part in changes of the members. */
@@ -45,9 +45,9 @@ export interface FleaseNodeOptions {
 }
 
 /**
- * A participant over TCP, made of its parts: a peer on its runner, a transport and its handlers, and what
- * dials and calls the members. It opens and closes them, and gives all of them a new incarnation after a
- * clock fault.
+ * A participant over TCP, composed of a peer on its runner, a transport and its handlers, and the parts that
+ * dial and call the members. It opens and closes these, and gives all of them a new incarnation after a clock
+ * fault.
  */
 export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly cluster: Cluster;
@@ -55,7 +55,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly role: Role;
   readonly label: string | undefined;
   readonly events: EventLog<LogEvents>;
-  /** The peer's way to others: which link leads to whom. */
+  /** The peer's medium: which link leads to which peer. */
   readonly medium = new TcpMedium();
   readonly messages = new PeerMessages(this);
   readonly connections = new PeerConnections(this);
@@ -69,7 +69,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly provider: FleaseProvider;
   /** A clock fault replaces it. */
   transport: Transport;
-  /** Called whenever a member has been connected or lost, or has refused. */
+  /** Called whenever a member has connected, disconnected or refused. */
   onMembersChanged: () => void = () => {};
   readonly #options: FleaseNodeOptions;
   readonly #memberCalls: MemberCalls;
@@ -121,13 +121,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.runner.maintain();
   }
 
-  /** Starts to listen, for a member; resolves with the address. */
+  /** Starts listening, for a member; resolves to the address. */
   async listen(address: string): Promise<string> {
     this.#listening = await this.transport.listen(address);
     return this.#listening;
   }
 
-  /** Connects to all other members and nobody else. `found` are addresses at which members were reached. */
+  /** Connects to all other members and nobody else. `found` holds addresses at which members were reached. */
   dialMembers(found: ReadonlyMap<string, string> = new Map()): void {
     const { members } = this.cluster.settings;
     this.#countMembers();
@@ -217,7 +217,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   async #reconnect(before: Transport): Promise<void> {
-    // Another fault may follow meanwhile, with a transport and a call of its own.
+    // Another fault may follow meanwhile, with its own transport and its own call.
     const { transport } = this;
     const isWanted = () => this.#closed === undefined && this.transport === transport;
     await before.close();
@@ -241,8 +241,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   #maintain(now: Reading): void {
-    // After the acceptor may have become ready: from then on every connected member counts, even one that
-    // disconnects at this moment.
+    // Called after the acceptor may have become ready: from then on every connected member counts, even one
+    // that disconnects at this moment.
     const { acceptor } = this.peer;
     if (acceptor && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
     this.views.maintain(now);

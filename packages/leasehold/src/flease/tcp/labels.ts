@@ -10,7 +10,7 @@ const LABELS_MAX = 20_000;
 interface Labelled {
   readonly link: Link;
   readonly label: string;
-  /** When its connection was lost, by the steady clock. */
+  /** When its connection was lost, on the steady clock. */
   goneMs: number;
 }
 
@@ -44,7 +44,7 @@ export class Labels {
     if (labelled?.link === link) labelled.goneMs = nowMs;
   }
 
-  /** Forgets labels whose owners have been gone for long. */
+  /** Forgets labels whose owners disconnected long ago. */
   sweep(nowMs: number): void {
     for (const [owner, { goneMs }] of this.#byOwner)
       if (nowMs - goneMs > this.#keepMs) this.#byOwner.delete(owner);

@@ -5,8 +5,8 @@ import type { Link } from "./transport/link.js";
 import { UnplacedLinks } from "./unplaced-links.js";
 
 /**
- * Carries a peer's messages over TCP: knows which link leads to whom. The handle of a member's link is its
- * index among the members.
+ * Carries a peer's messages over TCP. It knows which link leads to which peer. The handle of a member's link
+ * is its index among the members.
  */
 export class TcpMedium implements Medium {
   readonly #members: (Link | undefined)[] = [];
@@ -23,7 +23,7 @@ export class TcpMedium implements Medium {
     this.#members[index] = link;
   }
 
-  /** The link is of a client, or of a member whose id is not known yet. */
+  /** Whether the link is a client's, or that of a member whose id is not known yet. */
   add(link: Link): void {
     this.#unplaced.add(link);
   }
@@ -33,19 +33,19 @@ export class TcpMedium implements Medium {
     return this.#unplaced.delete(link.handle);
   }
 
-  /** False for a link that is not that of its member. */
+  /** False for a link that is not its member's current one. */
   displace(link: Link): boolean {
     if (this.#members[link.handle] !== link) return false;
     this.#members[link.handle] = undefined;
     return true;
   }
 
-  /** Links of members that are known by now: they must be placed. */
+  /** Links of members that have become known, which must be placed. */
   known(members: readonly string[]): Iterable<Link> {
     return this.#unplaced.placed(members);
   }
 
-  /** Whether a member whose id is not known may be connected with this participant. */
+  /** Whether a member whose id is not known may be connected to this participant. */
   mayCome(stranger: string, role: Role): boolean {
     return this.#unplaced.mayCome(stranger, role);
   }

@@ -5,8 +5,8 @@ interface Found {
 }
 
 /**
- * The addresses at which members are dialed. A client may reach a member at another address than the
- * cluster has for it: that address counts while the cluster's address stays the same.
+ * The addresses at which members are dialed. A client may reach a member at another address than its address
+ * in the cluster: that address counts while the cluster's address stays the same.
  */
 export class MemberAddresses {
   readonly #found = new Map<string, Found>();
@@ -17,7 +17,7 @@ export class MemberAddresses {
     this.#named = named;
   }
 
-  /** Notes the addresses at which members were reached, by id. */
+  /** Records the addresses at which members were reached, by id. */
   found(addresses: ReadonlyMap<string, string>): void {
     for (const [id, found] of addresses) this.#found.set(id, { found, named: this.#named(id) });
   }
@@ -29,7 +29,8 @@ export class MemberAddresses {
   }
 
   /**
-   * Addresses to dial for these members, one member each: a former member may have had the same address.
+   * Addresses to dial for these members. Each address has one member: a former member may have had the same
+   * address.
    */
   wanted(ids: readonly string[]): Map<string, string> {
     const wanted = new Map<string, string>();

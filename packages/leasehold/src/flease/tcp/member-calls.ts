@@ -4,12 +4,12 @@ import type { Link } from "./transport/link.js";
 import type { CallHandler } from "./transport/transport-handler.js";
 import type { Transport } from "./transport/transport.js";
 
-/** Time after its start for which a participant waits for a connection that it needs, ms. */
+/** Time after its start during which a participant waits for a connection that it needs, ms. */
 const firstLinksMs = 500;
 /** Polling interval meanwhile. */
 const firstLinkLookMs = 5;
 
-/** The participant, as its calls of members use it. */
+/** The participant, as seen by its calls to members. */
 export interface MemberCallsHost {
   readonly ended: AbortSignal;
   readonly transport: Transport;
@@ -19,7 +19,7 @@ export interface MemberCallsHost {
   whyUnlinked(member: number): LeaseholdError;
 }
 
-/** Makes calls of members outside of the protocol, this participant included. */
+/** Makes calls outside the protocol to members, including this participant. */
 export class MemberCalls {
   readonly #node: MemberCallsHost;
   readonly #world: World;
@@ -31,7 +31,7 @@ export class MemberCalls {
     this.#startedMono = world.clock.monotonicMs();
   }
 
-  /** @throws LeaseholdError without an answer in time; the error of the member */
+  /** @throws LeaseholdError without an answer in time; or the member's error */
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
     const node = this.#node;
     const link = node.link(member) ?? (await this.#firstLink(member));

@@ -4,7 +4,7 @@ import { MemberAddresses } from "./member-addresses.js";
 import { Refusals } from "./refusals.js";
 import type { Transport } from "./transport/transport.js";
 
-/** Dials the members of the present view and nobody else, and knows why one of them is not connected. */
+/** Dials the members of the present view and nobody else, and records why a member is not connected. */
 export class MemberDialer {
   readonly #cluster: Cluster;
   readonly #transport: () => Pick<Transport, "dial" | "undial">;
@@ -13,7 +13,7 @@ export class MemberDialer {
   /** By address, the members that are dialed there. */
   #dialed: ReadonlyMap<string, string> = new Map();
 
-  /** @param transport the present one: a clock fault replaces it */
+  /** @param transport returns the present one: a clock fault replaces it */
   constructor(cluster: Cluster, transport: () => Pick<Transport, "dial" | "undial">) {
     this.#cluster = cluster;
     this.#transport = transport;
@@ -21,11 +21,11 @@ export class MemberDialer {
     this.#addresses = new MemberAddresses((id) => addresses[settings.members.indexOf(id)]);
   }
 
-  /** Dials these members, by id. `found` are the addresses at which members were reached. */
+  /** Dials these members, by id. `found` holds the addresses at which members were reached. */
   dial(ids: readonly string[], found: ReadonlyMap<string, string>): void {
     this.#addresses.found(found);
     const wanted = this.#addresses.wanted(ids);
-    // Removed members first: another member may have the address of one of them.
+    // Removed members first: another member may have an address of theirs.
     for (const address of this.#dialed.keys()) if (!wanted.has(address)) this.#undial(address);
     this.#dialed = wanted;
     for (const [address, id] of wanted) this.#transport().dial(address, id);
@@ -46,7 +46,7 @@ export class MemberDialer {
     this.#refusals.acceptedBy(address);
   }
 
-  /** The members' refusal, when those that have not refused are no majority of this many. */
+  /** The members' refusal, when fewer than a majority of this many have not refused. */
   refusalOfMajority(voters: number): LeaseholdError | undefined {
     return this.#refusals.ofMajority(voters);
   }

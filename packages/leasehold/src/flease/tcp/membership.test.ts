@@ -7,7 +7,7 @@ import type { Echo } from "./wire/codec.js";
 
 const heartbeatMs = 500;
 
-/** A member of three, whose links confirm whatever they are told: at once, or when `answer` is called. */
+/** A member of three. Its links confirm all announcements: at once, or when `answer` is called. */
 function memberOfThree(isSlow = false) {
   let ms = 0;
   const calls: { to: string; told: string[]; heard: (value: null) => void }[] = [];
@@ -18,7 +18,7 @@ function memberOfThree(isSlow = false) {
       if (!isSlow) heard(null);
     });
   };
-  /** All that is under way is heard. */
+  /** Delivers everything in flight. */
   const answer = async () => {
     for (const { heard } of calls) heard(null);
     await new Promise(setImmediate);
@@ -41,7 +41,7 @@ function memberOfThree(isSlow = false) {
     membership.connected(link as unknown as Link);
     return link as unknown as Link;
   };
-  /** Some heartbeats, each of which every link echoes; whether the vote counts after them. */
+  /** Some heartbeats, each echoed by every link; returns whether the vote counts after them. */
   const beat = async (links: readonly Link[]) => {
     for (let beats = 0; beats < 4; beats += 1) {
       ms += heartbeatMs;

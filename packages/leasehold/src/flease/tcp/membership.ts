@@ -9,17 +9,20 @@ import { DuplicateWatch } from "./duplicate-watch.js";
 const announceTimeoutMs = 1_000;
 
 /**
- * Validity of a confirmation, in heartbeats. A silent connection is kept for five, by a clock that differs
- * by less than a tenth, and while it is kept no other process is admitted.
+ * Validity of a confirmation, in heartbeats. A silent connection is kept for five heartbeats by a clock whose
+ * rate differs by less than a tenth, and no other process is admitted while it is kept.
  */
 const lapseHeartbeats = 4;
 
-/** The node, as `Membership` uses it. */
+/** The node, as seen by `Membership`. */
 export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;
   readonly transport: Pick<Transport, "identity" | "call">;
-  /** Members without a vote confirm nobody: two processes could each find some unknown to the other. */
+  /**
+   * Members without a vote confirm nobody: two processes could each be confirmed by members that the other
+   * does not know.
+   */
   readonly views: { isVoter(id: string): boolean };
   now(): Reading;
 }
@@ -65,7 +68,7 @@ export class Membership {
     this.#changed();
   }
 
-  /** A batch of another member acknowledges what it has received of ours. */
+  /** Handles a batch of another member: it acknowledges what that member has received from us. */
   echoed(link: Link, echo: Echo, nowMs: number): void {
     if (echo.loMs !== 0 && this.#host.views.isVoter(link.peerId))
       this.duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
@@ -81,7 +84,7 @@ export class Membership {
       if (announcement.state === "due" && !announcement.isUnderWay) void this.#announce(link, announcement);
   }
 
-  /** The next `maintain` repeats a failed announcement while the connection stands. */
+  /** The next `maintain` repeats a failed announcement while the connection is open. */
   async #announce(link: Link, announcement: Announcement): Promise<void> {
     announcement.state = "sent";
     announcement.isUnderWay = true;
@@ -120,14 +123,13 @@ export class Membership {
       if (!contradicted.includes(link.peerId)) continue;
       const text = `two processes are the member ${link.peerId}: one is connected here, another with ${from.peerId}`;
       this.#complain(`twins ${link.peerId}`, text);
-      // Neither process votes from here on. A process that connects again is admitted when the other has
-      // gone.
+      // From here on neither process votes. A process that reconnects is admitted when the other has gone.
       link.close(text);
     }
     return null;
   }
 
-  /** The member refused us: it is connected with another process with our id, or with a peer that is. */
+  /** The member refused us: it is connected to another process with our id, or knows a peer that is. */
   refusedBy(memberId: string, text: string): void {
     if (this.#host.cluster.settings.members.includes(memberId)) this.duplicates.refusedBy(memberId, text);
   }
@@ -161,8 +163,8 @@ export class Membership {
   }
 
   /**
-   * Asks for fresh confirmations, which take a round trip where heartbeats may take two seconds: after this
-   * process was suspended, or when the members have changed.
+   * Asks for fresh confirmations. These take one round trip, where heartbeats may take two seconds. Needed
+   * after this process was suspended, or when the members have changed.
    */
   confirmAnew(nowMs: number): void {
     if (!this.duplicates.votes(nowMs))
@@ -171,7 +173,10 @@ export class Membership {
     this.#announceAll();
   }
 
-  /** Our vote counts until then and every announcement is acknowledged: `maintain` has nothing to do. */
+  /**
+   * Whether our vote counts until then and every announcement is acknowledged, so that `maintain` has nothing
+   * to do.
+   */
   isSettledUntil(monoMs: number): boolean {
     if (!this.duplicates.votes(monoMs)) return false;
     for (const { state } of this.#links.values()) if (state !== "confirmed") return false;

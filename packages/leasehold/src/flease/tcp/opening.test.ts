@@ -11,10 +11,10 @@ import { opening } from "./opening.js";
 import { KeyCredentials } from "../../runtime/security/key-credentials.js";
 import { Transport } from "./transport/transport.js";
 
-/** Open sockets. Those of clients keep this process alive here, too, so that they are seen. */
+/** Open sockets. Here those of clients keep the process alive, too, so that the test sees them. */
 const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|TLS/.test(name)).length;
 
-/** Transports of members that are open: each keeps the process alive by an interval, until it is closed. */
+/** Open transports of members: each keeps the process alive with an interval until it is closed. */
 const intervals = new Set<NodeJS.Timeout>();
 const openTransports = () => [...intervals].filter((interval) => interval.hasRef()).length;
 beforeEach(() => {
@@ -103,7 +103,7 @@ describe("a malformed address is refused before anything is opened:", () => {
   });
 });
 
-/** Makes a step fail whenever it comes. */
+/** Makes a step fail, whenever it is reached. */
 const broken = <T extends object>(owner: T, method: keyof T & string) =>
   vi.spyOn(owner, method as never).mockImplementation((() => {
     throw new Error(`${method} fails`);

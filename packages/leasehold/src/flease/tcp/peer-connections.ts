@@ -18,7 +18,7 @@ import type { NodeViews } from "./views/node-views.js";
 import type { Rejection } from "./wire/hello.js";
 import type { Identity } from "./wire/identity.js";
 
-/** The participant, as its connections use it. */
+/** The participant, as seen by its connections. */
 export interface ConnectionsHost {
   readonly nodeId: string;
   readonly role: Role;
@@ -35,7 +35,7 @@ export interface ConnectionsHost {
   readonly publisher: DataPublisher;
   readonly transport: Transport;
   readonly events: EventLog<LogEvents>;
-  /** Called whenever a member has been connected or lost, or has refused. */
+  /** Called whenever a member has connected, disconnected or refused. */
   readonly onMembersChanged: () => void;
 }
 
@@ -54,7 +54,7 @@ export class PeerConnections implements ConnectionHandler {
     const { cluster, medium, membership, peer, role, views } = this.#node;
     peer.introduce(link.owner, link.account);
     const index = link.role === "member" ? cluster.settings.members.indexOf(link.peerId) : -1;
-    // MUST take a member whose id is not known yet, too: our answers confirm it (`DuplicateWatch`).
+    // MUST also take a member whose id is not known yet: our answers confirm it (`DuplicateWatch`).
     if (link.role === "member" && role === "member") membership.connected(link);
     if (index === -1) medium.add(link);
     else this.#place(link, index);
@@ -93,12 +93,12 @@ export class PeerConnections implements ConnectionHandler {
     this.#node.onMembersChanged();
   }
 
-  /** Sends our label once on each connection: members show it in answers about holders. */
+  /** Sends our label once on each connection: members include it in answers about holders. */
   #introduce(link: Link): void {
     const { label, transport } = this.#node;
     if (label === undefined) return;
     transport.call(link, "label", { label }, introduceTimeoutMs).catch(() => {
-      // This member shows the name alone.
+      // On failure this member shows only the name.
     });
   }
 

@@ -7,7 +7,7 @@ import type { Link, MessageHandler } from "./transport/link.js";
 import { firstClientHandle } from "./unplaced-links.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
 
-/** The participant, as its messages use it. */
+/** The participant, as seen by its messages. */
 export interface MessagesHost {
   readonly peer: FleasePeer;
   readonly runner: FleaseRunner;
@@ -15,14 +15,14 @@ export interface MessagesHost {
 }
 
 /**
- * Hands arrived messages to the peer, and its replies to their links. Messages with impossible clocks don't
+ * Passes arrived messages to the peer, and its replies to their links. Messages with impossible clocks don't
  * count, and requests aren't answered while another process may be this member.
  */
 export class PeerMessages implements MessageHandler {
   readonly #node: MessagesHost;
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
-  /** Whether requests of the present chunk are answered. */
+  /** Whether requests in the present chunk are answered. */
   #answersRequests = false;
 
   constructor(node: MessagesHost) {
@@ -56,7 +56,7 @@ export class PeerMessages implements MessageHandler {
   }
 
   message(link: Link, message: Message): void {
-    // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
+    // Two peers whose clocks contradict each other do not count for each other's quorums (3.10).
     if (this.#distrusted.has(link)) return;
     if (!this.#answersRequests && isRequest(message.kind)) return;
     const reply = this.#node.runner.receive(link.handle, message);

@@ -9,8 +9,8 @@ import type { Lease } from "../../lease/types.js";
 import type { FleaseNode } from "./flease-node.js";
 
 /**
- * Random public calls of several callers, two in each process, while members come, go and change ids at one
- * address: the product's own members, clients and connections in virtual time.
+ * Several callers, two in each process, make random public calls while members come, go and change ids at one
+ * address. The product's own members, clients and connections run in virtual time.
  */
 
 const fake = vi.hoisted(() => ({ net: undefined as unknown }));
@@ -23,7 +23,7 @@ const use = (net: FakeNet) => void (fake.net = net);
 
 const names = ["x", "y", "z/~rw"];
 
-/** How long a call may wait, ms; each ends within the double of that, whatever happens. */
+/** Timeout of a call, ms; each ends within twice that, whatever happens. */
 const waitMsMax = 3_000;
 const callMsMax = 2 * waitMsMax + 10_000;
 
@@ -42,7 +42,7 @@ const usual = [
 interface Held {
   readonly lease: Lease;
   readonly isShared: boolean;
-  /** Its caller does not want it any more. */
+  /** Its caller no longer wants it. */
   mayBeLost: boolean;
 }
 
@@ -73,7 +73,7 @@ class Calls {
     return Math.floor(this.#cluster.world.random.next() * bound);
   }
 
-  /** At all times one writer, or readers. */
+  /** At any time there is one writer, or there are only readers. */
   #look(): void {
     for (const name of names) {
       const live = [...this.#held].filter(({ lease }) => lease.resource === name && lease.remaining() > 0);
@@ -90,7 +90,7 @@ class Calls {
 
   #granted(lease: Lease, isShared: boolean): Held {
     this.counters.granted += 1;
-    // Readers' tokens rise only against writers'.
+    // Readers' tokens rise only relative to writers' tokens.
     const newest = this.#newest.get(lease.resource) ?? 0n;
     if (!isShared && lease.token <= newest)
       this.violations.push(`${lease.resource}: ${lease.token} after ${newest}`);
@@ -100,7 +100,7 @@ class Calls {
     lease.signal.addEventListener("abort", () => {
       this.#held.delete(held);
       const { reason } = lease.signal as { reason: unknown };
-      // Callers release and bar leases; these reasons say so.
+      // Callers release and bar leases; these are the reasons given.
       if (reason instanceof LeaseLostError && ["released", "broken"].includes(reason.reason)) return;
       this.counters.lost += 1;
       if (!held.mayBeLost) this.violations.push(`${lease.resource} is lost: ${String(reason)}`);
@@ -108,7 +108,7 @@ class Calls {
     return held;
   }
 
-  /** A call ends with a result, or with an error that is documented. */
+  /** A call ends with a result or with a documented error. */
   async #call<T>(what: string, run: () => Promise<T>, isAborted = () => false): Promise<T | undefined> {
     const call = `${what} #${(this.counters.calls += 1)}`;
     this.#pending.set(call, this.#nowMs);
@@ -170,7 +170,7 @@ class Calls {
     }
   }
 
-  /** Two callers of one process, which is closed now and then and comes back. */
+  /** Two callers of one process, which is sometimes closed and reopened. */
   async callers(open: () => Promise<FleaseNode | undefined>): Promise<void> {
     this.#callers += 1;
     while (!this.#isOver) {
@@ -211,7 +211,7 @@ async function search(
     const cluster = new ChangingCluster(use, seed, 3, 3, ["a", "b", "c", "d", "e", "f"]);
     await cluster.begin();
     const calls = new Calls(cluster);
-    // One that stays: changes are asked by it.
+    // A member that stays: changes are requested from it.
     cluster.startClient("stays");
     for (const name of ["p", "q", "r"]) void calls.callers(() => cluster.openClient(name));
     let changed = true;

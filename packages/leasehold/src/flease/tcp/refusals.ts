@@ -22,7 +22,7 @@ export class Refusals {
     return this.#byAddress.get(address) ?? new LeaseholdError("UNREACHABLE", `no connection to ${address}`);
   }
 
-  /** The common refusal, when the members that have not refused are no majority of this many. */
+  /** The common refusal, when fewer than a majority of this many have not refused. */
   ofMajority(members: number): LeaseholdError | undefined {
     const [first] = this.#byAddress.values();
     const { size } = this.#byAddress;

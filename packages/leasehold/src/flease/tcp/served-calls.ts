@@ -36,7 +36,7 @@ type Audited = keyof typeof audits;
 
 const isAudited = (method: string): method is Audited => Object.hasOwn(audits, method);
 
-/** The participant, as the calls that it answers use it. */
+/** The participant, as seen by the calls that it answers. */
 export interface ServedCallsHost extends Omit<AdminHost<Link>, "adminWork"> {
   readonly peer: FleasePeer;
   readonly membership: Membership;
@@ -44,7 +44,7 @@ export interface ServedCallsHost extends Omit<AdminHost<Link>, "adminWork"> {
   readonly events: Pick<EventLog<LogEvents>, "log" | "limited">;
 }
 
-/** Answers peers' calls outside of the protocol: each is passed to the part that it is about. */
+/** Answers peers' calls outside the protocol: each is passed to the part that it concerns. */
 export class ServedCalls implements CallHandler {
   readonly #node: ServedCallsHost;
   readonly #adminRpc: AdminRpc<Link>;
@@ -85,12 +85,12 @@ export class ServedCalls implements CallHandler {
     return isAudited(method) ? this.#audited(answer, method, params, link) : answer;
   }
 
-  /** Logs who has done it, when it is done. */
+  /** Logs who made the change, once it is made. */
   async #audited(answer: Promise<unknown>, method: Audited, params: unknown, link: Link): Promise<unknown> {
     const done = await answer;
     if (done !== true) return done;
     const { resource, owner: holder, to, broken } = adminParamsOf(params);
-    // A holder whose lease was broken is asked to release it, too.
+    // The holder of a broken lease is also asked to release it.
     const [id, what] = audits[method];
     if (id === "release-requested" && broken) return done;
     const who = identityOf(link);

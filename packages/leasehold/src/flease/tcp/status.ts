@@ -55,7 +55,7 @@ export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
   if (node.membership.duplicates.isDuplicate) return "twin";
   if (node.peer.views.isLearner) return "learner";
-  // The clocks do not decide: the acceptor still has to notice that the wait is over.
+  // The clocks do not decide this: the acceptor has yet to notice that the wait is over.
   const { acceptor, views } = node.peer;
   return acceptor?.ready === true && views.mayVote && node.membership.duplicates.votes(node.now().mono)
     ? "ready"

@@ -5,7 +5,10 @@ import type { Link } from "./transport/link.js";
 /** Handles below are indices of members; other peers have numbers from here on. */
 export const firstClientHandle = memberIdsMax;
 
-/** Links to clients, and to members that this participant does not know yet, by numbers of their own. */
+/**
+ * Links to clients, and to members that this participant does not know yet. Their handles are numbers of
+ * their own.
+ */
 export class UnplacedLinks {
   readonly #byHandle = new Map<number, Link>();
   #nextHandle = firstClientHandle;
@@ -13,8 +16,8 @@ export class UnplacedLinks {
   readonly #strangers = new Set<string>();
 
   /**
-   * Whether an unknown peer is admitted. A member admits every member of its cluster, to learn of views
-   * newer than its own: all that it knows may have gone. An unknown member has no vote for it.
+   * Whether an unknown peer is admitted. A member admits every member of its cluster, to learn of views newer
+   * than its own: all members that it knows may have gone. An unknown member has no vote here.
    */
   mayCome(stranger: string, role: Role): boolean {
     return role === "member" && (this.#strangers.has(stranger) || this.#strangers.size < memberIdsMax);

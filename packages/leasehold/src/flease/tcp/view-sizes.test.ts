@@ -32,7 +32,7 @@ import { callBytesMax } from "./transport/link.js";
 
 const largest = largestView();
 
-/** The parameters of a CALL when they arrive, or why they do not. */
+/** The parameters of a CALL on arrival, or the reason why they did not arrive. */
 function called(params: object, role: "member" | "client"): unknown {
   const to = new ByteWriter(16);
   if (!encodeCall(to, { id: 1, method: "view", params }, callBytesMax(role))) return "too large";

@@ -36,8 +36,9 @@ import * as keys from "./incarnation-key.js";
 import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
- * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free.
- * LEASEHOLD_TRIES is the number of tries: few, as this runs on every change. A million take half an hour.
+ * A client that impersonates the holder of leases, in all possible ways, in order to release them.
+ * LEASEHOLD_TRIES is the number of tries. It is small, because this runs on every change; a million tries
+ * take half an hour.
  */
 const tries = Math.min(Number(process.env["LEASEHOLD_TRIES"] ?? 200), 1_000_000);
 const inParallel = 8;
@@ -52,7 +53,7 @@ vi.mock("./incarnation-key.js", async (original) => {
   };
 });
 
-/** Real sockets and timers, and clocks that a test can put forward, so that nobody waits for a recovery. */
+/** Real sockets and timers, and clocks that a test can advance, so that nobody waits for a recovery. */
 class ForwardedWorld implements World {
   readonly #real = realWorld();
   readonly #forward = { ms: 0 };
@@ -121,7 +122,7 @@ async function clientOf(
   return { node, leases };
 }
 
-/** A release of the lease as it stands at an acceptor, where everybody may look. */
+/** A release of the lease exactly as an acceptor records it, which anyone can read. */
 function releaseOf(stage: Stage, lease: Lease): Message {
   const { resource } = lease;
   const entry = stage.members.map((member) => member.peer.acceptor!.entry(resource)).find((found) => found)!;
@@ -138,7 +139,7 @@ function stolen(publicKey: Buffer, signature: () => Buffer): keys.IncarnationKey
   } as unknown as keys.IncarnationKey;
 }
 
-/** Passes on what a participant and a member say to each other, and writes down what the participant says. */
+/** A relay that records what the participant sends to the member. */
 async function wiretap(target: string): Promise<{ address: string; said: () => Buffer }> {
   const said: Buffer[] = [];
   const server = createServer((near) => {
@@ -166,7 +167,7 @@ function keyIn(hello: Buffer): Buffer {
   return hello.subarray(17, 17 + PUBLIC_KEY_BYTES);
 }
 
-/** One way to speak in another's name. Resolves when everything has been said. */
+/** One way to impersonate another participant. Resolves when everything has been sent. */
 type Forgery = (stranger: Stranger, rel: Buffer) => Promise<void>;
 
 function forgeries(victim: FleaseNode, recorded: Buffer): Forgery[] {
@@ -178,10 +179,10 @@ function forgeries(victim: FleaseNode, recorded: Buffer): Forgery[] {
     if (!stranger.closed) stranger.say(rel);
   };
   return [
-    // The name alone, with a key of one's own: another owner.
+    // Only the name, with a different key: another owner.
     (stranger, rel) => introduced(stranger, new keys.IncarnationKey(), claims, rel),
-    // The very owner, as everybody can read it, with a signature by nobody, by another key, and of something
-    // else.
+    // The exact owner, which anyone can read, with a random signature, one by another key, and one over other
+    // data.
     (stranger, rel) =>
       introduced(
         stranger,
@@ -196,7 +197,7 @@ function forgeries(victim: FleaseNode, recorded: Buffer): Forgery[] {
         claims,
         rel,
       ),
-    // As a member of that name.
+    // As the member with that name.
     (stranger, rel) =>
       introduced(
         stranger,
@@ -204,9 +205,9 @@ function forgeries(victim: FleaseNode, recorded: Buffer): Forgery[] {
         { ...memberIdentity("a"), nodeId: victim.nodeId },
         rel,
       ),
-    // All that the victim has said to a member, again.
+    // A replay of everything that the victim has sent to a member.
     async (stranger, rel) => void stranger.say(recorded, rel),
-    // Its hello, and then at once what should follow the proof.
+    // Its HELLO, followed at once by the messages that should follow the proof.
     async (stranger, rel) => void stranger.say(recorded.subarray(0, 4 + recorded.readUInt32BE(0)), rel),
   ];
 }
@@ -216,18 +217,18 @@ async function forge(stage: Stage, forgery: Forgery, rel: Buffer): Promise<void>
   const socket = connect(parseAddress(address));
   const stranger = new Stranger(socket);
   await forgery(stranger, rel);
-  // Whatever he said has been read before his end is.
+  // Everything he sent is read before his connection ends.
   socket.end();
   await until(() => stranger.closed);
 }
 
-/** Holds a lease, and is heard when it introduces itself. */
+/** Holds a lease, and is recorded when it introduces itself. */
 async function stageWithVictim() {
   const stage = await threeMembers();
   const tap = await wiretap(stage.addresses[1]!);
   const { node, leases } = await clientOf(stage, "victim");
   const lease = await leases.acquire("jobs/a", { wait: "10s" });
-  // A second connection of the same process, by way of any listening member.
+  // A second connection of the same process, through any listening member.
   const before = node.link(1)!;
   node.transport.undial(before.address);
   node.transport.dial(tap.address, "b");
@@ -251,7 +252,7 @@ describe("a client's lease", () => {
       while (left > 0) {
         left -= 1;
         await forge(stage, ways[left % ways.length]!, batchOf(releaseOf(stage, lease)));
-        // Turned away as the members have much to do: it does not have it either.
+        // Refused because the members are overloaded: it does not have the lease either.
         const busy = (error: { code?: string }) => {
           if (error.code !== "OVERLOADED") throw error;
           return undefined;
@@ -293,7 +294,7 @@ describe("a client's lease", () => {
 });
 
 describe("a proof for one member is useless at another", () => {
-  /** Gives the client's hello to b, answers as the member m, and gives the client's proof to b. */
+  /** Relays the client's HELLO to b, answers as member m, and relays the client's PROOF to b. */
   async function faithlessMember(toB: Stranger): Promise<string> {
     const key = new keys.IncarnationKey();
     return addressOf(

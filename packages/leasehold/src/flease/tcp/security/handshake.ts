@@ -25,7 +25,7 @@ export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }
 
 /**
  * HELLO, WELCOME, PROOF: each side proves that it has the key of its incarnation by signing everything both
- * sides have sent (`security/transcript.ts`). Until then nothing is done in the peer's name.
+ * sides have sent (`security/transcript.ts`). Until then nothing is done on the peer's behalf.
  */
 export class Handshake {
   readonly #self: Self;
@@ -40,7 +40,7 @@ export class Handshake {
     this.#socket = socket;
   }
 
-  /** @param version of the protocol, which the connection has if the peer accepts it */
+  /** @param version of the protocol, used by the connection if the peer accepts it */
   hello(version: number): ByteWriter {
     const frame = new ByteWriter(HANDSHAKE_BYTES);
     encodeHello(frame, this.#introduction(), version);

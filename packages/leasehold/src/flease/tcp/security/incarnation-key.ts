@@ -4,8 +4,8 @@ import { NONCE_BYTES } from "../wire/hello.js";
 import { incarnationOf } from "../wire/identity.js";
 
 /**
- * The identity of a proposer from start to start: a key pair generated at the start and never stored. The
- * incarnation is a hash of the public key, so it can be public, and only this process can prove it.
+ * The identity of a proposer, different for each start: a key pair generated at the start and never stored.
+ * The incarnation is a hash of the public key, so it can be public, and only this process can prove it.
  */
 export class IncarnationKey {
   readonly publicKey: Buffer;
@@ -24,7 +24,7 @@ export class IncarnationKey {
   }
 }
 
-/** Whether `signature` is over this statement, by the private key of `publicKey`. */
+/** Whether `signature` signs this statement with the private key of `publicKey`. */
 export function isSignedBy(publicKey: Uint8Array, statement: Uint8Array, signature: Uint8Array): boolean {
   const x = Buffer.from(publicKey).toString("base64url");
   try {

@@ -26,25 +26,25 @@ import type { SecurityOptions } from "../../../runtime/security/options.js";
 import { loadCredentials } from "../../../runtime/security/load.js";
 
 /**
- * Attempts to get in, many at once and all kinds mixed, while a good client works. `LEASEHOLD_TRIES` sets
- * how many.
+ * Many concurrent intrusion attempts of all kinds, while a good client works. `LEASEHOLD_TRIES` sets how
+ * many.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const inParallel = 24;
 const answersKept = 10_000;
 /**
- * What may be more in use at the end than when a quarter had been made: caches and the like, not something
- * for each try.
+ * Allowed growth of memory in use from a quarter of the attempts to the end: for caches and the like, not for
+ * each attempt.
  */
 const growthBytesMax = 6 * 2 ** 20;
 /**
- * The same for the whole process. What OpenSSL leaves behind shows only here, and so does what malloc keeps
- * for later.
+ * The same for the whole process. OpenSSL's memory is visible only here, and so is what malloc retains for
+ * later.
  */
 const residentGrowthBytesMax = 96 * 2 ** 20;
 /**
- * For 99 answers of 100. The good client shares its event loop with the member and all intruders, each of
- * whose handshakes takes milliseconds of it.
+ * For 99 of 100 answers. The good client shares its event loop with the member and all intruders, and each
+ * intruder's handshake takes milliseconds of it.
  */
 const answerMsMax = 1_000;
 
@@ -69,7 +69,7 @@ function certificate(of: Authority, who: string, validity = {}): ConnectionOptio
 
 const insecurely = { rejectUnauthorized: false, checkServerIdentity: () => undefined };
 
-/** Bytes in the shape of a frame, or nearly. */
+/** Bytes that look like a frame, or nearly. */
 function nearlyFrame(): Buffer {
   const body = randomBytes(Math.floor(Math.random() * 300));
   const kinds = Object.values(FrameKind);
@@ -81,7 +81,7 @@ function nearlyFrame(): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** One try: opens a connection, says something, and resolves when it has been closed. */
+/** One attempt: opens a connection, sends something, and resolves when the connection is closed. */
 type Try = (address: string) => Socket;
 
 const expired = certificate(authority, "client", { fromDays: -9, toDays: -1 });
@@ -91,7 +91,7 @@ const hello = helloBytes(clientIdentity("x"));
 const plainly = (bytes: () => Buffer): Try => {
   return (address) =>
     connectPlainly(parseAddress(address)).on("connect", function said(this: Socket) {
-      // Ended, so that what looks like the beginning of something is not waited for.
+      // The sending side is closed, so that the member does not wait for the rest of an apparent beginning.
       this.end(bytes());
     });
 };
@@ -102,7 +102,10 @@ const securely = (options: ConnectionOptions, bytes: () => Buffer): Try => {
   };
 };
 
-/** With how many of a thousand each is tried. TLS handshakes cost much more than the rest, for both sides. */
+/**
+ * The frequency of each kind, per thousand attempts. TLS handshakes cost much more than the rest, for both
+ * sides.
+ */
 const mix: readonly (readonly [weight: number, attempt: Try])[] = [
   [300, plainly(() => randomBytes(1 + Math.floor(Math.random() * 400)))],
   [250, plainly(() => Buffer.concat([hello, nearlyFrame()]))],
@@ -119,7 +122,7 @@ function anyTry(): Try {
   return mix.find(([weight]) => (at -= weight) < 0)![1];
 }
 
-/** A member that answers, and does not write down what happens to it: memory is measured. */
+/** A member that answers, and keeps no log: memory is measured. */
 class Terse extends Participant {
   override keep = false;
   override answering = true;
@@ -168,7 +171,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
       });
     }
   };
-  // The latest ones, in a ring, so that noting them is nothing that grows.
+  // The latest ones, in a ring buffer of constant size.
   const ring = new Float64Array(answersKept);
   let answers = 0;
   const worker = async (): Promise<void> => {
@@ -192,8 +195,8 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   const answersMs = ring.slice(0, Math.min(answers, answersKept)).sort();
   expect(answersMs[Math.floor(0.99 * answersMs.length)]).toBeLessThan(answerMsMax);
   const { counters } = member.transport;
-  // Nothing but what the good client sent was handed over, unless it was inside a frame of someone who may
-  // send it.
+  // Only the good client's messages were delivered, and those in frames that their sender was allowed to
+  // send.
   expect(counters["calls.answered"] + counters["messages.received"] - good.count).toBeLessThan(tries / 50);
   for (const cause of ["plain", "tls", "noCertificate", "expired", "untrusted"] as const) {
     expect(counters[`auth.refused.${cause}`]).toBeGreaterThan(tries / 100);

@@ -29,10 +29,7 @@ import type { TransportOptions } from "../transport/transport-options.js";
 import type { AuthCause } from "../../../runtime/security/auth-fault.js";
 import { loadCredentials } from "../../../runtime/security/load.js";
 
-/**
- * Who is refused before anything he says is listened to, what he and the other side are told, and how it is
- * counted.
- */
+/** Peers that are refused before their messages are read: the error on each side, and how it is counted. */
 
 const ours = new Authority();
 const theirs = new Authority("/CN=another authority");
@@ -50,7 +47,7 @@ async function secured(options: SecurityOptions): Promise<Partial<TransportOptio
 
 const server = { tls: ours.for("member/b", cluster) };
 
-/** A member with a peer that has done nothing wrong. */
+/** A member with a well-behaved peer. */
 async function memberWithPeer(options: SecurityOptions = server, peerOptions: SecurityOptions = options) {
   const { member, address } = await listening(memberIdentity("b"), await secured(options));
   const peer = new Participant(clientIdentity("good"), await secured(peerOptions));
@@ -215,7 +212,7 @@ describe("a member refuses a certificate", () => {
     first.on("session", (session) => sessions.push(session));
     await new Stranger(first).introduce(clientIdentity("x", { cluster }));
     await until(() => member.links.length === 2);
-    // A ticket, if there is one, follows the handshake.
+    // A session ticket, if there is one, follows the handshake.
     await sleep(50);
     const session = sessions.at(-1) ?? first.getSession();
     const second = new Stranger(dialed(address, session === undefined ? {} : { session })).say(client);
@@ -381,7 +378,7 @@ describe("plain and secure connections", () => {
     await until(() => member.transport.counters["handshakes.givenUp"] === 1);
     await until(() => silent.every((stranger) => stranger.closed));
     expect(member.transport.counters["handshakes.timedOut"]).toBe(2);
-    // Also while they wait, the oldest of them makes room.
+    // While they wait, too, the oldest of them makes room.
     for (let each = 0; each < 2; each += 1) void new Stranger(address);
     const client = new Participant(clientIdentity("c"), await secured({ key }));
     client.transport.dial(address);

@@ -32,7 +32,7 @@ export class Transcript {
   }
 
   /**
-   * @param welcome the body of WELCOME; on the accepting side without the signature, which is being made
+   * @param welcome the body of WELCOME; on the accepting side without the signature, which is yet to be made
    */
   statement(side: Side, welcome: Uint8Array): Buffer {
     const context = Buffer.from(contextOf(this.#version, side));

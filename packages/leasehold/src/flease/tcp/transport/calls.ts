@@ -9,8 +9,8 @@ import type { TransportHandler } from "./transport-handler.js";
 const RUNNING_CALLS_MAX = 64;
 
 /**
- * Upper bound of pending calls to one peer: more than the peer runs at a time, as answers are in flight for
- * a while. The bound is per peer, so an unresponsive one takes no room from others.
+ * Upper bound of pending calls to one peer: more than the peer runs at a time, because answers are in flight
+ * for a while. The bound is per peer, so that an unresponsive one takes no room from others.
  */
 const ASKED_CALLS_MAX = 256;
 
@@ -31,7 +31,7 @@ interface PendingCall {
   readonly settle: (answer: AnswerFrame) => void;
 }
 
-/** Both sides of the rare calls outside the protocol: those we make and those we answer. */
+/** Both directions of the infrequent calls outside the protocol: those we make and those we answer. */
 export class Calls {
   readonly #handler: Pick<TransportHandler, "calls">;
   readonly #counters: Counters;
@@ -114,7 +114,7 @@ export class Calls {
       const answer = this.#handler.calls.answer(link, call.method, call.params);
       this.#send(link, { id, value: await answer });
     } catch (error) {
-      // A call refused at once counts until this turn ends, which bounds the refusals of one read.
+      // A call refused at once counts until this turn ends, which bounds the refusals per read.
       await undefined;
       this.#send(link, { id, error: asLeaseholdError(error) });
     } finally {

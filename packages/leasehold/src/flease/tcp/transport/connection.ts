@@ -50,7 +50,7 @@ export interface Dialing {
   closed(opened: boolean): boolean;
 }
 
-/** The transport, as a connection uses it. */
+/** The transport, as seen by a connection. */
 export interface ConnectionPorts extends Self {
   readonly identity: Identity;
   readonly world: World;
@@ -95,7 +95,7 @@ export class Connection implements Carrier {
   #proof: Proof | undefined;
   #link: Link | undefined;
   #reason = "closed by the peer";
-  /** True while the handler is in a chunk. */
+  /** True while the handler is processing a chunk. */
   #inChunk = false;
 
   constructor(ports: ConnectionPorts, socket: Socket, address: string, dialing?: Dialing) {

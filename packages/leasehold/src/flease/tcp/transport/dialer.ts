@@ -15,17 +15,17 @@ import type { TransportOptions } from "./transport-options.js";
 const READ_BUFFER_BYTES = 64 * 1024;
 
 /**
- * Retry delay after the first refusal: its cause may pass within a moment, as members hear of each other's
- * connections.
+ * Retry delay after the first refusal. Its cause may pass within a moment, since members announce their
+ * connections to each other.
  */
 const FIRST_REFUSED_RETRY_MS = 50;
 
-/** A connection shorter than this counts as a failed attempt, so that two sides in conflict cannot spin. */
+/** A connection shorter than this counts as a failed attempt, so that two conflicting sides cannot spin. */
 const STABLE_MS = 1000;
 
 export interface DialerPorts extends ConnectionPorts {
   readonly options: TransportOptions;
-  /** Whether a member of this name is connected already, by another address. */
+  /** Whether a member of this name is already connected through another address. */
   isLinked(peerId: string): boolean;
   connecting(connection: Connection): void;
 }
@@ -53,7 +53,7 @@ export class Dialer implements Dialing {
   #openedMs = 0;
   #stopped = false;
 
-  /** @param standsBy the other side dials as well, and sooner: this side dials only when that one cannot */
+  /** @param standsBy the other side dials too, and sooner: this side dials only if that fails */
   constructor(ports: DialerPorts, address: string, expectedId: string | undefined, standsBy: boolean) {
     this.#standsBy = standsBy;
     this.#ports = ports;
@@ -128,7 +128,7 @@ export class Dialer implements Dialing {
       this.#connect();
       return false;
     }
-    // It may have been upgraded when it is back.
+    // The member may have been upgraded when it is back.
     this.version = this.#ports.options.versions.newest;
     const livedMs = opened ? this.#ports.world.clock.monotonicMs() - this.#openedMs : 0;
     this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;

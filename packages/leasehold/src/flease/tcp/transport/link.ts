@@ -158,7 +158,7 @@ export class Link {
     this.#carrier.close(reason);
   }
 
-  /** The carrier is gone: nothing is sent or delivered from here on. */
+  /** The carrier is gone: from here on nothing is sent or delivered. */
   closed(): void {
     this.#open = false;
   }
@@ -218,8 +218,8 @@ export class Link {
   }
 
   /**
-   * Sends what is queued, as one write. While an earlier write is in flight the queue stays here, where it
-   * is counted, and leaves with the clocks of the moment at which it leaves.
+   * Sends the queued frames, as one write. While an earlier write is in flight the queue stays here, where it
+   * is counted. Its clocks are taken when it leaves.
    */
   flush(stamp: ClockStamp): void {
     this.#dirty = false;
@@ -245,7 +245,7 @@ export class Link {
     this.#inFlight = undefined;
   }
 
-  /** Notes that bytes have arrived, at this time of our steady clock. */
+  /** Records that bytes have arrived, at this time of our steady clock. */
   heard(monoMs: number): void {
     this.#silentTicks = 0;
     this.#roundTrip.heard(monoMs);

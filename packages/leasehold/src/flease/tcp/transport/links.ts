@@ -12,7 +12,7 @@ import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";
 
 /**
- * Rounds of loopback in one flush: a message to ourselves leads to more, a request, its answer, the next
+ * Rounds of loopback in one flush. A message to ourselves leads to more: a request, its answer, the next
  * phase's request and answer. The bound only keeps a mistake from spinning; the rest follows in the next
  * turn.
  */
@@ -92,8 +92,8 @@ export class Links implements LinkPorts {
   }
 
   /**
-   * Adds a link after its handshake. An older link of the same peer is closed first: the peer knows best
-   * which one it uses.
+   * Adds a link after its handshake. An older link of the same peer is closed first, because the peer knows
+   * best which one it uses.
    */
   add(link: Link): void {
     const key = linkKeyOf(link.peer);
@@ -154,8 +154,8 @@ export class Links implements LinkPorts {
   /** Called once per heartbeat: idle links send an empty batch, and silent ones are closed. */
   tick(): void {
     for (const link of this.#byKey.values()) {
-      // Counted in ticks, not in time: a suspended process wakes with one tick, before it has read what
-      // waits.
+      // Counted in ticks, not in time: a suspended process wakes with one tick, before it has read the
+      // waiting input.
       if (link.tick() >= this.#silentTicksMax) {
         this.counters["connections.silent"] += 1;
         link.close(`nothing was heard for ${this.#silentTicksMax} heartbeats`);

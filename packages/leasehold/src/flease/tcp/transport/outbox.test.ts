@@ -11,7 +11,7 @@ const echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
 const request = (kind: Kind, instance: number): Message =>
   Object.assign(new Message(), { kind, instance, view: 1, resource: "r", owner: "p.1" });
 
-/** The instances of all messages in the order in which they would leave, and the clocks of their batches. */
+/** The instances of all messages in sending order, and the clocks of their batches. */
 function contents(outbox: Outbox): { instances: number[]; stamps: number[] } {
   const writer = outbox.take(stamp, echo);
   const instances: number[] = [];

@@ -4,25 +4,25 @@ import { encodeMessage, messageBytesMax, openBatch, stampBatch } from "../wire/c
 import { FrameKind } from "../wire/frame.js";
 import type { ClockStamp, Echo } from "../wire/codec.js";
 
-/** Usually holds one turn's output for one peer. */
+/** Initial size: usually holds one turn's output for one peer. */
 const BUFFER_BYTES_MIN = 4 * 1024;
 
-/** Buffers that a burst made larger than this are released afterwards. */
+/** Buffers that a burst enlarged beyond this are released afterwards. */
 const BUFFER_BYTES_KEPT = 256 * 1024;
 
 /** A batch of this size is split: the receiver can work on one part while the next arrives. */
 const BATCH_BYTES_SPLIT = 128 * 1024;
 
 /**
- * The queue for one peer: whole frames in one buffer, the last of which may be a batch that still grows. Of
+ * The queue for one peer: whole frames in one buffer, the last of which may be a batch that is still open. Of
  * two buffers, one fills while the other is in flight.
  */
 export class Outbox {
   #pending = new ByteWriter(BUFFER_BYTES_MIN);
-  /** Renewals, which must not queue behind anything else; undefined when there are none. */
+  /** Renewals, which must not queue behind other messages; undefined when there are none. */
   #urgent: Outbox | undefined;
   #spare: ByteWriter | undefined;
-  /** Start of the batch that still grows; -1 when there is none. */
+  /** Start of the open batch; -1 when there is none. */
   #batchStart = -1;
   #batchView = 0;
 
@@ -34,7 +34,7 @@ export class Outbox {
     return this.#urgent?.length ?? 0;
   }
 
-  /** Appends a renewal, which leaves before everything else. */
+  /** Appends a renewal, which leaves before all other messages. */
   addUrgent(message: Message): void {
     this.#urgent ??= new Outbox();
     this.#urgent.add(message);

@@ -25,7 +25,10 @@ export class RoundTrip {
     this.#heardMs = monoMs;
   }
 
-  /** Notes a batch of the last bytes: keeps its stamp for the next echo and fills in `echo.roundTripMs`. */
+  /**
+   * Records a batch that was part of the last bytes: keeps its stamp for the next echo and fills in
+   * `echo.roundTripMs`.
+   */
   received(stamp: ClockStamp, echo: Echo): void {
     this.#echo.monoMs = stamp.monoMs;
     this.#echo.loMs = stamp.loMs;

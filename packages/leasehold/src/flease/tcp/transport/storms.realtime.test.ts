@@ -20,8 +20,8 @@ import { encodeAnswer } from "../wire/admin-frames.js";
 import { realWorld } from "../../../runtime/world.js";
 
 /**
- * What those who are let in may ask and take, over real sockets: nobody else loses anything by it. `npm run
- * intrude` storms for minutes and looks at the memory; LEASEHOLD_TRIES says another number.
+ * What admitted peers may request and consume, over real sockets, without harm to anyone else. `npm run
+ * intrude` runs storms for minutes and checks memory; LEASEHOLD_TRIES overrides the number.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const isLong = process.env["LEASEHOLD_TRIES"] !== undefined;
@@ -30,7 +30,7 @@ const rounds = Math.ceil(tries / 3_000);
 const listsAtOnce = 32;
 const growthBytesMax = 24 * 2 ** 20;
 
-/** Both clocks can be set on, so that nobody has to wait for a recovery to be over. */
+/** Both clocks can be advanced, so that nobody has to wait for a recovery. */
 function worldAhead(): World & { aheadMs: number } {
   const { clock, timers, random } = realWorld();
   const world = {
@@ -45,7 +45,7 @@ function worldAhead(): World & { aheadMs: number } {
   return world;
 }
 
-/** One member that is ready, and a way to connect to it. */
+/** One ready member, and a way to connect to it. */
 async function setUp(more: Partial<FleaseSettingsInput> = {}) {
   const world = worldAhead();
   const settings = fleaseSettings({
@@ -75,7 +75,7 @@ async function setUp(more: Partial<FleaseSettingsInput> = {}) {
   return { member, connect };
 }
 
-/** Some at a time: a machine that is busy takes long for thousands at once. */
+/** A few at a time: thousands at once take a busy machine too long. */
 async function take(leases: LeaseManager, wanted: readonly string[]): Promise<Lease[]> {
   const held: Lease[] = [];
   for (let from = 0; from < wanted.length; from += 100) {
@@ -89,7 +89,7 @@ async function take(leases: LeaseManager, wanted: readonly string[]): Promise<Le
 const names = (kind: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${kind}/${index}`);
 
-/** A name that JSON makes as long as it can. */
+/** A name that JSON makes as long as possible. */
 const quoted = (bytes: number) => '"'.repeat(bytes);
 
 function bytesInUse(): number {
@@ -117,7 +117,7 @@ test(
         return first.done;
       });
       const listed = Array.from({ length: listsAtOnce - 16 }, () => asking.list("", { timeout: "1m" }));
-      // Lists that are begun, and never gone on with: each takes the place of an older one.
+      // Lists that are begun and never continued: each replaces an older one.
       let begun = 0;
       for (let session = 1_000_000; session < 1_000_000 + 3 * listsAtOnce; session += 1) {
         const call = node.transport.call(link, "list", { session, prefix: "", page: 0 }, 60_000);
@@ -148,7 +148,7 @@ test("one client under any number of names cannot take others' leases; it learns
   const { member, connect } = await setUp({ resourcesMax: 400 });
   const greedy = await connect("client", "greedy");
   const outcomes = await Promise.allSettled(
-    // With a wait: a member that is busy for a moment turns new requests away, and they come back.
+    // With a wait: a briefly overloaded member refuses new requests, and these are retried.
     names("greedy", 400).map((name) => greedy.leases.acquire(name, { ttl: "30s", wait: "3s" })),
   );
   const held = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));

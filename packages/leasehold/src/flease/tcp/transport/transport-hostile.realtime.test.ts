@@ -24,7 +24,7 @@ import type { Claims } from "../wire/identity.js";
 import type { TransportOptions } from "./transport-options.js";
 import { transportDefaults } from "./transport-options.js";
 
-/** A member with a peer connected to it that has done nothing wrong. */
+/** A member with a connected, well-behaved peer. */
 async function memberWithPeer(options: Partial<TransportOptions> = {}) {
   const { member, address } = await listening(memberIdentity("b"), options);
   const { heartbeatMs = quick.heartbeatMs! } = options;
@@ -233,7 +233,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     const silent = Array.from({ length: 5 }, () => new Stranger(address));
     await until(() => member.transport.counters["handshakes.givenUp"] === 2);
     await until(() => silent.filter((stranger) => stranger.closed).length === 2, "the oldest are given up");
-    // Nobody keeps others out by waiting: all places are taken by those who go on to say nothing.
+    // Silent connections occupy all places, and still keep nobody out.
     await new Stranger(address).introduce(clientIdentity("late"));
     await until(() => member.links.length === 2, "somebody who comes late is let in");
     expect(member.transport.counters["handshakes.givenUp"]).toBe(3);
@@ -354,7 +354,7 @@ describe("a peer that", () => {
     expect(waitingMax).toBeLessThan(transportDefaults.linkBytesMax + 1024);
     await unharmed();
 
-    // When it reads again it gets what was kept, in whole frames, and fresh messages after that.
+    // When it reads again it gets the queued frames whole, and then fresh messages.
     lazy.socket.resume();
     await until(() => link.waitingBytes === 0);
     link.send(acquire(1));

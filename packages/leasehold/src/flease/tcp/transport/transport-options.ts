@@ -9,7 +9,7 @@ export interface TransportOptions {
   readonly silentHeartbeatsMax: number;
   /** From the connection attempt, or the accept, to the end of the handshake, ms. */
   readonly handshakeTimeoutMs: number;
-  /** Accepted connections whose handshake is not done; a further one closes the oldest. */
+  /** Maximum number of accepted connections in their handshake; a further one closes the oldest. */
   readonly handshakesMax: number;
   /**
    * Concurrent clients. Further ones are refused, and those of an account with a large share even earlier.
@@ -31,7 +31,7 @@ export interface TransportOptions {
   readonly insecure: boolean;
   /** TLS for every connection, with these; `undefined`: plain TCP. The transport does not close them. */
   readonly credentials: Credentials | undefined;
-  /** Others than this build's only in tests. */
+  /** Values other than this build's are used only in tests. */
   readonly versions: ProtocolVersions;
 }
 
@@ -44,7 +44,7 @@ export const transportDefaults: TransportOptions = {
   /** A lost packet or two, or a long garbage collection, must not look like a dead peer. */
   silentHeartbeatsMax: 5,
   handshakeTimeoutMs: 5000,
-  /** More at a time are connections that never complete a handshake. */
+  /** Beyond this number most would be connections that never complete a handshake. */
   handshakesMax: 256,
   /** Each costs a file descriptor and some 10 KiB. */
   clientsMax: 10_000,

@@ -391,7 +391,7 @@ describe("close", () => {
 
   it("is immediate while a dialed address has not answered the handshake", async () => {
     const a = new Participant(memberIdentity("a"), { handshakeTimeoutMs: 60_000 });
-    // Nothing answers at this address, which exists for documentation only.
+    // Nothing answers at this address, which is reserved for documentation.
     a.transport.dial("192.0.2.1:7400", "b");
     const startMs = performance.now();
     await a.transport.close();

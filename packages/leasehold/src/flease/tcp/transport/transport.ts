@@ -48,7 +48,7 @@ export class Transport implements DialerPorts {
   readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
-  /** Accepted connections in their handshake, ordered by their last progress, in TLS or after it. */
+  /** Accepted connections in their handshake (TLS or ours), ordered by their last progress. */
   readonly #inHandshake = new Set<Socket | Connection>();
   #closing: Promise<void> | undefined;
   #lastConnectionClosed: (() => void) | undefined;
@@ -158,7 +158,7 @@ export class Transport implements DialerPorts {
   }
 
   async #close(): Promise<void> {
-    // Lets the callees of the steps below see `closing`.
+    // Lets the code called below see `closing`.
     await Promise.resolve();
     this.#heartbeat.cancel();
     this.linkPorts.flush();
@@ -258,7 +258,7 @@ export class Transport implements DialerPorts {
       return { reason: "notAdmitted", text };
     }
     const older = this.linkPorts.get(theirs);
-    // Applies while the connection stands: its other end relies on that, even after a silence.
+    // Applies for the life of the connection: its other end relies on it, even after a silence.
     if (older?.open === true && older.incarnation !== theirs.incarnation) {
       this.handler.connections.duplicateRefused(older, connection.address);
       const text = `another process is the member ${id} already, from ${older.address}; two processes must not be one member`;

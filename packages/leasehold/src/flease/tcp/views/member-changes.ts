@@ -26,10 +26,10 @@ const consentMs = 4 * askTimeoutMs;
 /** A joining member is dialed while a caller asks for it, and this much longer, ms. */
 const comingMs = 4 * askTimeoutMs;
 
-/** Each is the `leasehold member` command of some operator. */
+/** Maximum concurrent requests: each is the `leasehold member` command of some operator. */
 const comingMax = 16;
 
-/** The views of a participant, as membership changes use them. */
+/** The views of a participant, as seen by membership changes. */
 export interface ChangesPort {
   /** Whether this member stores its view. */
   readonly keeps: boolean;

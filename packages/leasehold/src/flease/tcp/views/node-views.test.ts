@@ -18,7 +18,7 @@ import type { FiledView } from "../../views/document.js";
 
 const ports = (ids: readonly string[]) => Object.fromEntries(ids.map((id, index) => [id, `h:${index + 1}`]));
 
-/** A member with a file in memory, which hears what a test says. */
+/** A member with a file in memory, which receives notes from the test. */
 function aMember() {
   const founding = benchSettings();
   const cluster = defineCluster("test", founding, ports(founding.members));
@@ -124,7 +124,7 @@ test("a member that is to come at another address is not dialed any more at the 
   expect(undialed).toEqual(["h:4", "h:5"]);
 });
 
-/** A member whose others answer as a test says, with what it asked them. */
+/** A member whose peers answer as the test says, and a record of what it asked them. */
 function aBeginner() {
   const member = aMember();
   const { host, later } = member;
@@ -178,7 +178,7 @@ test("an invited member that knows of a later view is waited for; one that canno
   others.invite = { invited: true };
   expect((await add()).number).toBe(2);
   expect(host.peer.views.view.members).toContain("d");
-  // The other side.
+  // The same from the other side.
   const comer = aMember();
   const invited = (number: number) =>
     comer.views.answer({ role: "member", peerId: "b" } as Link, "invite", { number });
@@ -209,7 +209,7 @@ test("of members that begin changes concurrently all but the smallest id yield",
   const isFree = () => asks("b", { begins: true }).consents;
   others.standing = { consents: false, consentTo: "b" };
   expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });
-  // b hears this, and stands back.
+  // b receives this, and stands back.
   expect(isFree()).toBe(false);
   others.standing = { consents: false, consentTo: "A" };
   expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });
@@ -240,7 +240,7 @@ test("a member outside every view refers change requests to another", async () =
   expect((await remove("c")).waiting).toMatchObject({ elsewhere: true });
 });
 
-/** A process that has the members a, b and c in its settings, and what it says to others who are members. */
+/** A process that has members a, b and c in its settings, and what it sends to other members. */
 function aNode(nodeId: string) {
   const founding = benchSettings();
   const cluster = defineCluster("test", founding, ports(founding.members));
@@ -276,12 +276,12 @@ test("a member admits members that it does not know, and places them when a view
   // The node's answers confirm both, so that others learn of them from the start.
   expect(node.membership.duplicates.connected).toEqual({ x: "1", y: "1" });
   sends(x, 5, ["x", "z"]);
-  // Now it knows where x belongs, and has no vote yet.
+  // Now it knows that x is a member, and has no vote yet.
   expect(node.link(cluster.settings.members.indexOf("x"))).toBe(x);
   expect([node.reachable(), refusal("v"), closed]).toEqual([1, undefined, []]);
   sends(y, 6, ["n", "x", "z"]);
   expect([refusal("v"), refusal("z"), closed]).toEqual([undefined, undefined, []]);
-  // One that has a vote may have an old view, and be told of a newer one by those who came since.
+  // A member with a vote may have an old view, and learn of a newer one from members added since.
   const { node: a, refusal: atA, connect: toA, sends: sendA } = aNode("a");
   expect(atA("x")).toBeUndefined();
   sendA(toA("x"), 7, ["x", "z"]);

@@ -9,7 +9,7 @@ let folder = "";
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-views-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** The view that a member reads from a file with this one. */
+/** The view that a member reads from a file with this content. */
 function kept(change: object, note: object = {}) {
   const path = join(folder, "view.json");
   const view = { number: 5, stamp: 5, members: ["a"], cellSize: 1, ...change };
@@ -18,7 +18,7 @@ function kept(change: object, note: object = {}) {
 }
 
 test("a file of an early build is read with the stamp that it has, or refused with what to do", () => {
-  // The member at place 3 began the change.
+  // The member at index 3 began the change.
   expect(kept({ stamp: 3 * 2 ** 27 + 5 })?.view.stamp).toBe(3 * 2 ** 27 + 5);
   expect(() => kept({ stamp: 32 * 2 ** 27 + 5 })).toThrow("put a member with another id in its place");
 });

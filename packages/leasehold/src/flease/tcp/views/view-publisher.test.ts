@@ -6,7 +6,7 @@ import type { Link } from "../transport/link.js";
 import { writePublishedView } from "../../views/document.js";
 import { ViewPublisher } from "./view-publisher.js";
 
-/** A member with many that are connected, which answer as a test says. */
+/** A member with many connected peers, which answer as the test says. */
 function aPublisher(count: number) {
   const note = { ...largestView() };
   const links = Array.from({ length: count }, (_, index) => {
@@ -35,7 +35,7 @@ function aPublisher(count: number) {
   };
   const publisher = new ViewPublisher(host, () => writePublishedView(note));
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  /** All that was asked since the last look. */
+  /** All requests since the last check. */
   const asked = async () => {
     await settle();
     return calls.splice(0);

@@ -21,7 +21,7 @@ export interface PublisherHost {
   readonly transport: Pick<Transport, "call" | "links" | "loopback">;
 }
 
-/** A participant's confirmation: its view, and how many members it knows to have left the one before. */
+/** A participant's confirmation: its view, and how many members it knows to have left the previous one. */
 interface Confirmed {
   readonly stamp: number;
   readonly settled: number;
@@ -98,7 +98,7 @@ export class ViewPublisher {
   }
 
   async #send(link: Link): Promise<unknown> {
-    // Most of many clients find no room: the view is not written down for each of them.
+    // If many clients ask, most find no room: the view is not encoded for each of them.
     if (this.#bytesUnderWay > 0 && this.#bytesUnderWay + this.#bytesSent > bytesUnderWayMax) return undefined;
     const document = this.#document();
     const bytes = JSON.stringify(document).length;

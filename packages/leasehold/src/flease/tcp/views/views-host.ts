@@ -6,7 +6,7 @@ import type { Cluster } from "../../views/cluster.js";
 import type { Link } from "../transport/link.js";
 import type { Transport } from "../transport/transport.js";
 
-/** The participant, as its views use it. */
+/** The participant, as seen by its views. */
 export interface ViewsHost {
   readonly nodeId: string;
   readonly role: string;
@@ -18,7 +18,7 @@ export interface ViewsHost {
   readonly membership: {
     readonly duplicates: { votes(mono: number): boolean; counts(id: string): boolean };
   };
-  /** The connection with a member, including one outside every view. */
+  /** The connection to a member, including one outside every view. */
   linkTo(id: string): Link | undefined;
   /** Connects to the members of the present view, and disconnects from others. */
   dialMembers(): void;

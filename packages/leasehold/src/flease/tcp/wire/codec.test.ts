@@ -24,7 +24,7 @@ function encoded(...messages: Message[]): Buffer {
   return Buffer.from(writer.bytes.subarray(0, writer.length));
 }
 
-/** A message full of what another one left behind: the record is reused. */
+/** A message with another message's values in all fields: the record is reused. */
 function used(): Message {
   return Object.assign(new Message(), {
     kind: Kind.state,

@@ -32,7 +32,7 @@ export interface Echo {
 /** `nodeId.incarnation`, bytes of UTF-8. */
 const OWNER_BYTES_MAX = 255;
 
-/** The fields of a message but for its texts, rounded up. */
+/** The size of a message's fields except its strings, rounded up. */
 const MESSAGE_FIXED_BYTES_MAX = 80;
 
 /** Upper bound of UTF-8 bytes per UTF-16 unit. */
@@ -63,7 +63,7 @@ export function openBatch(to: ByteWriter, view: number): number {
   return start;
 }
 
-/** Writes the clocks of the moment of sending into the batch that begins at `start`. */
+/** Writes the clocks at the moment of sending into the batch that begins at `start`. */
 export function stampBatch(to: ByteWriter, start: number, stamp: ClockStamp, echo: Echo): void {
   const { view } = to;
   const at = start + STAMP_OFFSET;

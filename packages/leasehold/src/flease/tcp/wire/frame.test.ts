@@ -39,7 +39,7 @@ describe("the frame decoder", () => {
       fc.property(fc.array(anyFrame, { maxLength: 12 }), fc.array(fc.nat({ max: 6000 })), (wanted, sizes) => {
         const stream = Buffer.concat(wanted.map(({ kind, body }) => frameBytes(kind, body)));
         const { frames, decoder } = collect();
-        // One buffer for all chunks, as a socket that reads into the same one would hand over.
+        // One buffer for all chunks, as from a socket that always reads into the same one.
         const chunk = Buffer.alloc(6000);
         let offset = 0;
         for (const size of sizes) {
@@ -94,7 +94,7 @@ describe("the frame decoder", () => {
       expect(causeOf(prefix(length))).toBe("length");
     }
     expect(causeOf(prefix(1))).toBe("none");
-    // "GET " read as a length, which is what a browser would send.
+    // "GET " read as a length: the beginning of a browser's request.
     expect(causeOf(Buffer.from("GET / HTTP/1.1\r\n"))).toBe("length");
   });
 

@@ -29,7 +29,7 @@ export const WELCOME_FRAME_BYTES_MAX = 512 * 1024;
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Clients' calls are small. Parsed JSON takes up to twenty times as much memory, for each call of each
+ * Clients' calls are small. Parsed JSON takes up to twenty times its size in memory, for each call of each
  * connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
@@ -114,7 +114,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Copies what the unfinished frame lacks from the chunk. Returns the number of bytes. */
+  /** Copies the missing part of the unfinished frame from the chunk. Returns the number of bytes. */
   #complete(chunk: Buffer, length: number): number {
     let offset = 0;
     if (this.#partialLength < FRAME_HEADER_BYTES) {

@@ -27,8 +27,8 @@ import { Outbox } from "../transport/outbox.js";
 import { encodeAnswer, encodeCall } from "./admin-frames.js";
 
 /**
- * Everything a connection does with received bytes, without a socket: cutting into frames, the handshake's
- * decoders, and a link's.
+ * Everything a connection does with received bytes, without a socket: splitting into frames, the handshake's
+ * decoders, and a link's decoders.
  */
 class Receiver {
   readonly seen: unknown[] = [];
@@ -80,8 +80,7 @@ class Receiver {
 }
 
 /**
- * The outcome of a stream: the cause of its refusal, or that it was accepted as far as it went. Other errors
- * pass.
+ * The outcome of a stream: the cause of its refusal, or acceptance as far as it went. Other errors propagate.
  */
 function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
   try {
@@ -95,7 +94,7 @@ function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
 
 const kept = new KeptInputs(new URL("kept-inputs/", import.meta.url));
 
-/** The decoder that refused, and what: the branch of the code that an input reaches. */
+/** The decoder that refused, and the cause: the branch of the code that an input reaches. */
 function branchOf(bytes: Buffer): string {
   try {
     new Receiver(false).push(bytes);
@@ -107,7 +106,7 @@ function branchOf(bytes: Buffer): string {
   }
 }
 
-/** The shortest input found that reaches the same branch: one frame alone, as short as that can be. */
+/** The shortest input found that reaches the same branch: a single frame, as short as possible. */
 function shrunkFrame(bytes: Buffer): Buffer {
   const branch = branchOf(bytes);
   const isSame = (other: Buffer) => branchOf(other) === branch;
@@ -124,7 +123,7 @@ function framed(content: Buffer): Buffer {
   return Buffer.concat([prefix, content]);
 }
 
-/** xorshift: a hundred thousand cases are wanted in seconds, and the same ones each time. */
+/** xorshift: a hundred thousand cases are needed in seconds, and the same ones each time. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -202,7 +201,7 @@ describe("the decoder throws nothing but FrameError", () => {
     for (let run = 0; run < CASES; run += 1) {
       const length = next() % bytes.length;
       for (let at = 0; at < length; at += 1) bytes[at] = next();
-      // Three of four runs get past the prefix, to where there is more to go wrong.
+      // Three of four runs have a valid prefix, so that errors further in are reached.
       if (run % 4 !== 0 && length > 5) {
         bytes.writeUInt32BE(1 + (next() % length), 0);
         bytes[4] = 1 + (next() % 6);
@@ -243,8 +242,8 @@ describe("the decoder throws nothing but FrameError", () => {
   });
 
   it("and the runs met every cause of it, in constant memory", () => {
-    // Roles are checked in the conversation, and TLS where none is expected in the first bytes;
-    // both are tested over sockets.
+    // Roles are checked in the conversation, and unexpected TLS in the first bytes; both are tested over
+    // sockets.
     const elsewhere: ReadonlySet<FrameErrorCause> = new Set(["direction", "role", "tls"]);
     const wanted = frameErrorCauses.filter((cause) => !elsewhere.has(cause));
     expect(wanted.filter((cause) => !causes.has(cause))).toEqual([]);

@@ -149,7 +149,7 @@ it("compares what both sides know, and names both values", () => {
   expect(against({ ...other, cellFunction: 1 })?.reason).toBe("config");
   expect(against({ ...other, view: 2 })?.reason).toBe("view");
 
-  // A client may not know yet. A member that claims not to know is refused.
+  // A client may not know its cluster yet. A member that claims not to know is refused.
   expect(against(clientIdentity("c"))).toBeUndefined();
   expect(against(memberIdentity("b"), clientIdentity("c"))).toBeUndefined();
   expect(against({ ...other, configHash: "" })?.reason).toBe("config");

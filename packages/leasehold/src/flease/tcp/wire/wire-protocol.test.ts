@@ -16,7 +16,10 @@ import { CLUSTER_DOCUMENT_BYTES_MAX, encodeHello, PROTOCOL_VERSION, RejectCode, 
 import { Outbox } from "../transport/outbox.js";
 import { roles } from "../../../runtime/security/roles.js";
 
-/** The documentation is held against the code: what a stranger implements from it has to work. */
+/**
+ * Checks the documentation against the code: an implementation written from the documentation alone has to
+ * work.
+ */
 const pageOf = (name: string) =>
   readFileSync(new URL(`../../../../../../docs/internals/${name}`, import.meta.url), "utf8");
 const text = ["wire.md", "wire-calls.md"].map(pageOf).join("\n");
@@ -34,7 +37,7 @@ function dump(name: string): string {
   return hex;
 }
 
-/** The cells of the table rows that contain what is looked for. */
+/** The cells of the table rows that contain the text. */
 function rows(cells: RegExp): string[][] {
   return text
     .split("\n")

@@ -11,7 +11,7 @@ import type { AttemptAnswer, FromWorker } from "./messages.js";
 
 const ttlMs = 900;
 
-/** The thread that renews over a ground that grants everything, and what becomes of the grant. */
+/** The renewing thread on a ground that grants everything, and the fate of the grant. */
 function serve(world: VirtualWorld) {
   const { clock } = world;
   const threads = new SharedThreads();

@@ -37,7 +37,7 @@ class ServedLease {
   lease: HeldLease | undefined;
   /** The program releases it, and needs no report of its end. */
   released = false;
-  /** The program saw it end before its time. */
+  /** The program saw it end early. */
   early = false;
 
   constructor(id: number) {
@@ -113,15 +113,12 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     }
     const { flease, post } = this.#options;
     const report = (hint: ResourceHint) => post({ type: "watched", watch, hint });
-    // Members, unlike stores, never have too much to report to a watcher.
+    // Members, unlike stores, can always report all changes to a watcher.
     const failed = () => undefined;
     this.#watches.set(watch, flease.inspection.watch(message.prefix, report, failed));
   }
 
-  /**
-   * Publishes a reading of the clocks: each thread also judges by the other's. Called several times a
-   * second.
-   */
+  /** Publishes a clock reading: each thread also judges by the other's. Called several times a second. */
   noteClock(): void {
     const { flease, now } = this.#options;
     if (!this.#thread.note(now(), flease.holder)) flease.distrustClocks();
@@ -137,7 +134,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   }
 
   /**
-   * Called by the provider. Only the other thread knows whether anyone waits; a lost hint costs some time.
+   * Called by the provider. Only the other thread knows whether anyone waits; a lost hint costs a little
+   * time.
    */
   hint(resource: string): boolean {
     this.#options.post({ type: "hint", resource });
@@ -260,8 +258,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     const validity = this.#options.flease.validity(grant);
     const served = this.#byGrant.get(grant);
     if (validity === undefined || served?.lease === undefined) return;
-    // The clock goes first: with a newer end and an older clock the other thread would believe in too much
-    // time.
+    // The clock is published first: with a newer end and an older clock the other thread would see too much
+    // time left.
     this.noteClock();
     served.validity.extend(validity.expiresWallMs, validity.expiresMonoMs, served.lease.latestMs);
     if (validity.broken) served.validity.lossReason = "broken";

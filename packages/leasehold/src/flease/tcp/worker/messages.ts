@@ -32,11 +32,11 @@ export interface WorkerOrders {
 interface Calls {
   attempt: [{ readonly request: AttemptRequest }, AttemptAnswer];
   renew: [{ readonly grant: number }, boolean];
-  /** `early`: the program's thread saw it end, by the clocks, before its end on the steady one. */
+  /** `early`: the program's thread saw it end, by the clocks, before its end on the steady clock. */
   release: [{ readonly grant: number; readonly early: boolean }, boolean];
-  /** Sets how it is kept from now on. */
+  /** Changes how it is kept from now on. */
   keep: [{ readonly grant: number; readonly upkeep: Upkeep }, boolean];
-  /** Stops its renewal: it runs out. */
+  /** Stops its renewal, so that it runs out. */
   detach: [{ readonly grant: number }, boolean];
   query: [AboutResource, HolderHint];
   /** `partial`: gaps of an incomplete list are reported instead of an error. */

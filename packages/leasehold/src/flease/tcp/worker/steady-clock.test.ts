@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sharedMonotonicMs } from "./steady-clock.js";
 
-/** Between what it leads performance.now() by, however long the process rested in the middle of it. */
+/** The range of its lead over `performance.now()`, however long the process pauses during the measurement. */
 function lead(): { least: number; most: number } {
   const beforeMs = performance.now();
   const sharedMs = sharedMonotonicMs();

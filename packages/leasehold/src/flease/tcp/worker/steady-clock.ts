@@ -1,7 +1,7 @@
 import type { Clock } from "../../../common/ports.js";
 
 /**
- * The steady clock that all threads of a process read alike; `performance.now()` starts anew in each
+ * A steady clock with one origin for all threads of a process; `performance.now()` starts anew in each
  * thread.
  */
 export function sharedMonotonicMs(): number {

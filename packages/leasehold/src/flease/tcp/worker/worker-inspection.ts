@@ -3,7 +3,7 @@ import type { Inspection, Watching } from "../../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../../lease/types.js";
 import type { Answer, Asked, CallName, ToWorker } from "./messages.js";
 
-/** The provider, as the inspection uses it. */
+/** The provider, as seen by the inspection. */
 export interface WorkerCaller {
   call<Name extends CallName>(name: Name, asked: Asked<Name>): Promise<Answer<Name>>;
   post(message: ToWorker): void;
@@ -14,7 +14,7 @@ interface Watcher {
   readonly failed: (error: LeaseholdError) => void;
 }
 
-/** Reads leases of others through the client in the other thread. */
+/** Reads other participants' leases through the client in the other thread. */
 export class WorkerInspection implements Inspection {
   readonly #caller: WorkerCaller;
   readonly #watches = new Map<number, Watcher>();

@@ -9,7 +9,7 @@ import { silent } from "../../../runtime/logger.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 import { WorkerProvider } from "./worker-provider.js";
 
-/** The program's side of a thread whose end, and whose answers, a test decides. */
+/** The program's side of a thread whose exit and answers are controlled by the test. */
 function overThread(answer?: (asked: ToWorker) => FromWorker) {
   const world = new VirtualWorld();
   const thread: EventEmitter & { postMessage(asked: ToWorker): void } = Object.assign(new EventEmitter(), {

@@ -1,4 +1,4 @@
-// Without `node:` webpack finds the thread's file by itself.
+// Without the `node:` prefix webpack finds the thread's file by itself.
 import { Worker, type WorkerOptions } from "worker_threads";
 import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { LossReason } from "../../../lease/errors.js";
@@ -34,7 +34,7 @@ import { ProgramClock, SharedThreads, SharedValidity } from "../../threads.js";
 import type { ClockStart } from "../../threads.js";
 import { sharedClock, sharedMonotonicMs } from "./steady-clock.js";
 
-/** Interval of this thread's sign of life. */
+/** Interval at which this thread reports that it is alive, ms. */
 const signOfLifeEveryMs = 1_000;
 
 /** A thread that does not end within this time after its close message is terminated, ms. */
@@ -46,7 +46,7 @@ class WorkerGrant implements Grant {
   readonly resource: string;
   readonly token: bigint;
   ended = false;
-  /** This thread saw it end before its time. */
+  /** This thread saw it end early. */
   early = false;
   #disagreed = false;
   readonly #validity: SharedValidity;
@@ -179,7 +179,7 @@ export class WorkerProvider implements Provider {
     return false;
   }
 
-  /** In this order (MUST): the grant ends here before the other thread hears of it. */
+  /** The order matters (MUST): the grant ends here before the other thread learns of it. */
   async release(grant: Grant): Promise<void> {
     const given = grant as WorkerGrant;
     given.ended = true;
@@ -282,7 +282,7 @@ export class WorkerProvider implements Provider {
   }
 
   /**
-   * The thread has ended, expected or not: held leases run out by their own clocks, and no new ones can be
+   * The thread has exited, expectedly or not: held leases run out by their own clocks, and no new ones can be
    * acquired.
    */
   #failed(error: Error | undefined): void {
@@ -308,7 +308,10 @@ interface StartedWorker {
   readonly threads: SharedThreads;
 }
 
-/** Written so that bundlers that support workers find the file. A CommonJS bundle may have no URL. */
+/**
+ * Written in this form so that bundlers that support workers find the file. A CommonJS bundle may have no
+ * URL.
+ */
 function startWorker(options: WorkerOptions): Worker {
   try {
     return new Worker(new URL("./lease-worker.js", import.meta.url), options);
