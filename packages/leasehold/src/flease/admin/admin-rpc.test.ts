@@ -108,7 +108,7 @@ async function storm() {
   return { lists: came.lists, most, stepsOfOthers };
 }
 
-test("twelve lists at a time look at a thousand entries in a turn, and another's question waits for one of them", async () => {
+test("twelve concurrent lists visit a thousand entries in a turn, and another connection's query waits for one step", async () => {
   const { lists, most, stepsOfOthers } = await storm();
   expect(lists.map((names) => new Set(names).size)).toEqual([
     0,

@@ -73,7 +73,7 @@ test("jobs of one connection beyond its bound are refused, and no other's", asyn
   expect(await Promise.all([...jobs.slice(0, 64), other])).toHaveLength(65);
 });
 
-test("a job that throws ends itself alone; a connection that goes takes its own jobs with it", async () => {
+test("a job that throws ends only itself; a connection that closes ends its own jobs", async () => {
   const work = new FairWork<string>(() => {});
   function* throwing(): Steps<void> {
     yield;

@@ -42,7 +42,7 @@ test("a list of many pages takes no longer than its time-out", async () => {
   await late;
 });
 
-test("no hint shows more of a lease than the longest one has, whatever clock its end is of", async () => {
+test("no hint shows more remaining time than the longest lease has, whichever clock its end is by", async () => {
   const { world, inspection, ttlMaxMs } = slowMembers(1, 1, 100_000);
   const asked = Promise.all([inspection.list("", 100, undefined), inspection.explain("r0", 100)]);
   await world.advance(100);
@@ -51,14 +51,14 @@ test("no hint shows more of a lease than the longest one has, whatever clock its
   expect(explained).toMatchObject({ remainingMs: ttlMaxMs });
 });
 
-test("a list that has no end fails, and is not cut off as if it were whole", async () => {
+test("a list without an end fails, and is not truncated as if it were complete", async () => {
   const { world, inspection } = slowMembers(1, Infinity);
   const failed = inspection.list("", 10_000, () => undefined).catch((error: unknown) => error);
   await world.advance(5_000);
   expect(await failed).toMatchObject({ code: "WATCH_TOO_WIDE" });
 });
 
-test("a list of as many as a member keeps by default is whole: 4,000 full pages, and an empty one", async () => {
+test("a list as long as a member keeps by default is complete: 4,000 full pages, and an empty one", async () => {
   const { world, inspection } = slowMembers(1, 4_001);
   const listed = inspection.list("", 10_000, undefined).then((list) => list.length);
   await world.advance(5_000);
@@ -140,7 +140,7 @@ test.each(["requestRelease", "breakLease"] as const)(
   },
 );
 
-test("a lease that a majority knows of is the holder's, whatever a newer attempt has left at a member", async () => {
+test("a lease known to a majority determines the holder, whatever a newer attempt has left at a member", async () => {
   const { world, provider } = cellOfOwners(["p.1", "q.1", "p.1"], -1);
   const asking = Promise.all([
     provider.inspection.explain("r", 1_000),
@@ -152,7 +152,7 @@ test("a lease that a majority knows of is the holder's, whatever a newer attempt
   expect(action).toMatchObject({ holder: "p.1", done: true });
 });
 
-test("a watch follows the members of the present view: those that come, and none that has gone", async () => {
+test("a watch follows the members of the present view: added ones, and no removed ones", async () => {
   const { world, driver, provider, peer, runner } = benchProvider();
   const [a, b, c] = peer.settings.members;
   const view = (number: number, ...members: string[]) =>

@@ -46,7 +46,7 @@ test("data of the last holder is never that of the next, and is dropped with the
   expect(data.set("q.1", "r", again, "2")).toBe(true);
 });
 
-test("data is bounded, for each lease and for each owner, whatever it is", () => {
+test("data is bounded for each lease and for each owner, whatever its content", () => {
   const { data, take } = setUp();
   const token = take("r", "p.1");
   for (const text of [undefined, 7, null, {}, "x".repeat(1_025), "é".repeat(513), "x".repeat(1_000_000)])

@@ -45,7 +45,7 @@ const textOf = ({ held, free, more, anew }: FeedPage) =>
     .filter((word) => word !== "")
     .join(", ");
 
-test("a follower gets what is held, then acquisitions and releases, once each; renewals are no change", () => {
+test("a follower gets the held leases, then acquisitions and releases, once each; renewals are no change", () => {
   const { feed, perform, take } = setUp();
   perform(acquireOf("p.1", 0, 500), 0);
   const follower = feed.follow("");
@@ -90,7 +90,7 @@ test("an expiry is noticed when the lease is over on both clocks, however often 
   expect(textOf(take(follower))).toBe("r free");
 });
 
-test("prefixes, pages, and followers who go", () => {
+test("prefixes, pages, and followers that leave", () => {
   const { feed, perform, take } = setUp();
   const [all, some] = [feed.follow(""), feed.follow("x/")];
   for (let number = 0; number < 3 * listedMax; number += 1)
@@ -114,7 +114,7 @@ test("prefixes, pages, and followers who go", () => {
   expect(textOf(take(feed.follow("x/")))).toBe("anew");
 });
 
-test("a watcher behind by more changes than are kept begins anew, and no other does", () => {
+test("a watcher that lags by more changes than are kept starts over, and no other does", () => {
   const { feed, perform, take } = setUp({ pageMax: 10, looksPerStep: 10, changesMax: 4 });
   const [behind, ahead] = [feed.follow("n"), feed.follow("n")];
   for (const follower of [behind, ahead]) expect(textOf(take(follower))).toBe("anew");
@@ -125,7 +125,7 @@ test("a watcher behind by more changes than are kept begins anew, and no other d
   expect(textOf(take(behind))).toBe("anew, n0 p.1, n1 p.1, n2 p.1, n3 p.1");
 });
 
-test("a new follower gets what is held in steps, so that no other client waits long", () => {
+test("a new follower gets the held leases in steps, so that no other client waits long", () => {
   const { acceptor, feed, perform } = setUp();
   for (let number = 0; number < 5_000; number += 1) perform(acquireOf("p.1", 0, 500), 0, `n${number}`);
   const follower = feed.follow("none");

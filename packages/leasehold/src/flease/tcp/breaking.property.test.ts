@@ -93,7 +93,7 @@ async function search(seeds: number) {
   return { found: undefined, total };
 }
 
-test("a lease that is said to be broken while members change runs out when that was said", async () => {
+test("a lease reported broken while members change expires when the report said", async () => {
   const { found, total } = await search(6 * effort);
   expect(found).toBeUndefined();
   if (effort > 1) process.stdout.write(`${JSON.stringify(total)}\n`);

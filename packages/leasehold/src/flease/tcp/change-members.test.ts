@@ -65,7 +65,7 @@ test("a change that another one replaced is requested again, and not reported as
   expect([outcome, asked]).toEqual(["abcde", 5]);
 });
 
-test("a removal is done when a later check shows it, even after lost answers", async () => {
+test("a removal is complete when a later check shows it, even after lost answers", async () => {
   const lostOfEnd = await asking({ remove: "c" }, [
     ["change", view(2, "ab", "abc")],
     ["members", silent],
@@ -88,7 +88,7 @@ test("a removal is done when a later check shows it, even after lost answers", a
   expect(never.outcome).toBe(noMember);
 });
 
-test("a member in an older view than is known does not answer, if another can", async () => {
+test("a member in an older view than the newest known does not answer if another can", async () => {
   const behind: ViewStatus = {
     ...view(1, "abc"),
     waiting: { code: "NO_QUORUM", text: "the others are in another view" },

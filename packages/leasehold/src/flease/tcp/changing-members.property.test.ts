@@ -67,7 +67,7 @@ test("clients keep leases and members while members come, go, and change ids at 
   expect(sameAddress).toBeGreaterThan(5);
 }, 300_000);
 
-test("a client that is given all addresses takes the newest view, whichever member answers first", async () => {
+test("a client that is given all addresses adopts the newest view, whichever member answers first", async () => {
   const run = new ChangingCluster(use, 1, 1, 3, ["a", "b", "c", "d"]);
   await run.begin();
   await run.hold(run.startClient("x"), "x");

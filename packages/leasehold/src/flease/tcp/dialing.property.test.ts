@@ -76,7 +76,7 @@ test("whatever changes, each member is dialed where it is, and nobody else", asy
   );
 });
 
-test("a member that was found at another address is dialed there until the cluster has it somewhere else", async () => {
+test("a member reached at another address is dialed there until its address in the cluster changes", async () => {
   const { dialed, hear, close, founding } = aClient(new Map([["a", "localhost:1"]]));
   try {
     expect(byId(dialed)).toEqual({ ...founding, a: "localhost:1" });

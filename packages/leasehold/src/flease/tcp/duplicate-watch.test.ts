@@ -38,7 +38,7 @@ describe("a process votes", () => {
     expect([watch.votes(1e9), watch.needsRecoveryWait(1e9, false)]).toEqual([true, false]);
   });
 
-  test("as long as the confirmations of a majority last, and again when they come by the same connections", () => {
+  test("while the confirmations of a majority are valid, and again when they arrive over the same connections", () => {
     const watch = watchOf(3, "a");
     expect([watch.votes(lapseMs), watch.votes(lapseMs + 1)]).toEqual([true, false]);
     expect(watch.needsRecoveryWait(lapseMs + 1, true)).toBe(false);
@@ -48,13 +48,13 @@ describe("a process votes", () => {
     expect(watch.votes(201)).toBe(false);
   });
 
-  test("in five with two others, and with one not", () => {
+  test("in a cluster of five with two others, but not with one", () => {
     const watch = watchOf(5, "a", "b");
     watch.confirmed("a", 90);
     expect([watch.votes(lapseMs), watch.votes(lapseMs + 1)]).toEqual([true, false]);
   });
 
-  test("when members confirm it that were connected while it voted", () => {
+  test("when it is confirmed by members that were connected while it voted", () => {
     const watch = watchOf(3, "a");
     meet(watch, "b", 10);
     watch.needsRecoveryWait(11, false);
@@ -70,7 +70,7 @@ describe("a process votes", () => {
 });
 
 describe("a process that was cut off from the others", () => {
-  test("continues at once when enough members report no other process that none can have voted", () => {
+  test("continues at once when so many members report no other process that none can have voted", () => {
     const watch = watchOf(3, "a", "b");
     for (const id of ["a", "b"]) watch.unlinked(id);
     expect(watch.needsRecoveryWait(500, true)).toBe(false);

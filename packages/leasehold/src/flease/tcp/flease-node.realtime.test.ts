@@ -38,7 +38,7 @@ describe("a node", () => {
   let node: FleaseNode;
   afterEach(() => node.close());
 
-  test("a member alone is well again after its clock was set back, also when it spoke to itself just then", async () => {
+  test("a single member recovers after its clock was set back, even while it has messages to itself in flight", async () => {
     const world = steppedWorld();
     let faults = 0;
     const atFault = () => {
@@ -82,7 +82,7 @@ describe("a node", () => {
     expect(faults.filter((text) => text.includes("cannot listen"))).toEqual([]);
   }, 10_000);
 
-  test("a client that goes on after a clock fault still knows where it found a member", async () => {
+  test("a client that continues after a clock fault still knows where it reached a member", async () => {
     node = nodeOf(realWorld(), ["a"]);
     const address = await node.listen("127.0.0.1:0");
     const world = steppedWorld();
@@ -96,7 +96,7 @@ describe("a node", () => {
     await client.close();
   }, 15_000);
 
-  test("says that it is ready only when its acceptor answers", () => {
+  test("reports that it is ready only when its acceptor answers", () => {
     const world = steppedWorld();
     node = nodeOf(world, ["a"]);
     const silenceMs = node.peer.acceptor!.recoveryWaitLeftMs(node.now());
@@ -106,7 +106,7 @@ describe("a node", () => {
     expect(memberStatus(node, "").state).toBe("recovering");
   });
 
-  test("answers what is still asked when it closes", async () => {
+  test("answers pending requests when it closes", async () => {
     const world = realWorld();
     node = nodeOf(world, ["a", "b", "c"]);
     const leases = new LeaseManager(node.provider, world);

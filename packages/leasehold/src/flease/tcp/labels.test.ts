@@ -6,7 +6,7 @@ import type { Link } from "./transport/link.js";
 
 const link = (owner: string) => ({ owner }) as Link;
 
-test("a label says where its holder is, and fits", () => {
+test("a label shows where its holder runs, and fits its bound", () => {
   expect(labelOf(undefined)).toBe(`${hostname()} pid ${process.pid}`);
   expect(labelOf("nightly\n")).toBe(`${hostname()} pid ${process.pid}: nightly `);
   expect(Buffer.byteLength(fitLabel("é".repeat(300)))).toBe(256);

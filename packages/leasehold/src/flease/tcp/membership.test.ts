@@ -56,20 +56,20 @@ function memberOfThree(isSlow = false) {
   return { connect, beat, membership, closed, calls, answer };
 }
 
-test("members without a vote in the present view confirm no member: neither by echoes nor by what they are told", async () => {
+test("members without a vote in the present view confirm no member, neither by echoes nor by receiving announcements", async () => {
   const { connect, beat } = memberOfThree();
   const strangers = [connect("d"), connect("e")];
   expect(await beat(strangers)).toBe(false);
   expect(await beat([...strangers, connect("b")])).toBe(true);
 });
 
-test("a member that is told alone confirms as one that echoes does", async () => {
+test("a member that only receives an announcement confirms like one that echoes", async () => {
   const { connect, beat } = memberOfThree();
   connect("c");
   expect(await beat([])).toBe(true);
 });
 
-test("of a member whose id is not known yet two processes are found as of any other", () => {
+test("two processes of a member whose id is not known yet are detected as well", () => {
   const { connect, membership, closed } = memberOfThree();
   const b = connect("b");
   const stranger = connect("x");
@@ -80,7 +80,7 @@ test("of a member whose id is not known yet two processes are found as of any ot
   expect(closed).toEqual(["x"]);
 });
 
-test("of one link one announcement is under way; what changes meanwhile follows as soon as that is heard", async () => {
+test("each link has one announcement in flight; later changes follow once it is answered", async () => {
   const { connect, calls, answer } = memberOfThree(true);
   connect("b");
   for (const id of ["c", "d", "e"]) connect(id);

@@ -49,7 +49,7 @@ function keyFile(): string {
 
 afterEach(() => void vi.restoreAllMocks());
 
-it("closes what was opened before the step that fails, the last first, and nothing when all goes well", async () => {
+it("closes what was opened before a failing step, in reverse order, and nothing when all steps succeed", async () => {
   const closed: string[] = [];
   const steps = (failAt: number) =>
     opening(async (onFailure) => {

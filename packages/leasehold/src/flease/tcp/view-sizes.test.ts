@@ -48,7 +48,7 @@ function called(params: object, role: "member" | "client"): unknown {
   return arrived;
 }
 
-test("the largest view gets to members and clients as it is, and into a member's file and out of it", () => {
+test("the largest view reaches members and clients intact, and survives a member's file", () => {
   const document = writePublishedView(largest);
   const bytes = JSON.stringify(document).length;
   expect(bytes).toBeGreaterThan(150_000);
@@ -67,7 +67,7 @@ test("the largest view gets to members and clients as it is, and into a member's
   }
 });
 
-test("the description of a cluster that began with other members of the longest names gets to a client", () => {
+test("the description of a cluster whose founding members all differ and have the longest names reaches a client", () => {
   const members = longIds("f");
   const settings = benchSettings({ members, cellSize: 31 });
   const cluster = defineCluster("c".repeat(128), settings, longAddresses(members));
@@ -101,7 +101,7 @@ test("the description of a cluster that began with other members of the longest 
   expect(readClusterDocument(text).current?.view).toEqual(largest.view);
 });
 
-test("what members say of all that they can be connected with fits, and so does the answer to who they are", () => {
+test("an announcement of the most possible connections fits, and so does the list of members", () => {
   const known = longIds("k", 2 * memberIdsMax);
   const connected = Object.fromEntries(known.map((id) => [id, "0".repeat(32)]));
   expect(called({ connected, before: "0".repeat(32) }, "member")).toMatchObject({ connected });
@@ -139,7 +139,7 @@ test("one member more, or one character more in an id or an address, is refused"
   expect(() => benchSettings({ members: tooMany, cellSize: 31 })).toThrow("at most 300 members");
 });
 
-test("a frame that is one byte longer than its sender's may be is refused at its head", () => {
+test("a frame one byte above its sender's bound is refused at its head", () => {
   const refuses = (kind: FrameKind, length: number, allowed?: number) => {
     const decoder = new FrameDecoder(() => undefined);
     if (allowed !== undefined) decoder.allow(kind, allowed);

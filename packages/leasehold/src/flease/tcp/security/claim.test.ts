@@ -4,7 +4,7 @@ import { unprovenClaim } from "../../../runtime/security/proof.js";
 import type { Proof } from "../../../runtime/security/proof.js";
 import { claimOf } from "./claim.js";
 
-it("allows what is proven, and nothing else", () => {
+it("allows proven claims only", () => {
   const proof = { roles: ["client", "observer"], cluster: "test", by: "it" } as const;
   const ours = memberIdentity("b");
   const claim = (change: object, from: Proof = proof) =>

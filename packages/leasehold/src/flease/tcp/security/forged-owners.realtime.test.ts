@@ -243,7 +243,7 @@ async function stageWithVictim() {
 }
 
 describe("a client's lease", () => {
-  it(`outlives ${tries} tries to speak in its owner's name`, { timeout: 0 }, async () => {
+  it(`survives ${tries} attempts to impersonate its owner`, { timeout: 0 }, async () => {
     const { stage, node, lease, recorded, third } = await stageWithVictim();
     const ways = forgeries(node, recorded);
     const links = [0, 1, 2].map((index) => node.link(index));
@@ -327,7 +327,7 @@ describe("a proof for one member is useless at another", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("a client stops when another member answers than the one it dialed", async () => {
+  it("a client stops when a member other than the one it dialed answers", async () => {
     const { member: b, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("victim"));
     client.transport.dial((await wiretap(address)).address, "m");
@@ -336,7 +336,7 @@ describe("a proof for one member is useless at another", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("a client between two TLS connections is refused although it has the clients' key: it has two channels", async () => {
+  it("a relay between two TLS connections is refused although it has the clients' key: it has two channels", async () => {
     const credentials = (await loadCredentials(
       { key: randomBytes(32).toString("hex") },
       { role: undefined },

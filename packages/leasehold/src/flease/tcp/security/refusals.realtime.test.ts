@@ -190,7 +190,7 @@ describe("a member refuses a certificate", () => {
     await until(() => member.received.length === 1, "the good client goes on");
   });
 
-  it("of an observer when it asks for a lease, and not when it only asks", async () => {
+  it("of an observer when it requests a lease, and not when it only queries", async () => {
     const { member, address } = await memberWithPeer(server, { tls: good });
     const stranger = new Stranger(dialed(address, filesOf(ours.for("observer", cluster))));
     const query = Object.assign(acquire(1), { kind: Kind.query });
@@ -367,7 +367,7 @@ describe("plain and secure connections", () => {
     expect(member.repelledBy[0]).toMatch(/^badFrame: .*the peer speaks TLS, and this side does not/);
   });
 
-  it("a peer that never finishes the handshake is dropped after its time, and room for others is left", async () => {
+  it("a peer that never finishes the handshake is dropped after its timeout, and leaves room for others", async () => {
     const options = { ...(await secured({ key })), handshakesMax: 2, handshakeTimeoutMs: 100 };
     const { member, address } = await listening(memberIdentity("b"), options);
     const silent = [
@@ -385,7 +385,7 @@ describe("plain and secure connections", () => {
     await until(() => client.links.length === 1);
   });
 
-  it("close ends handshakes that are under way and leaves nothing behind", async () => {
+  it("close ends handshakes in progress and leaves nothing behind", async () => {
     const { member, address } = await memberWithPeer({ key });
     const strangers = [new Stranger(address), new Stranger(address).say(Buffer.from("160301", "hex"))];
     await until(() => strangers.every((stranger) => !stranger.socket.connecting));

@@ -73,7 +73,7 @@ async function canConnect(address: string, options: SecurityOptions): Promise<st
 const [oldClient, newClient] = [before.for("client", "test"), after.for("client", "test")];
 
 describe("certificates", () => {
-  it("that change count for new connections, on both sides, and the old ones go on", async () => {
+  it("that change apply to new connections, on both sides, and the old connections continue", async () => {
     const files = copyOf(before.for("member/b", "test"), "both");
     const clientFiles = copyOf(oldClient, "client");
     const { credentials, notes } = await using({ tls: files });
@@ -126,7 +126,7 @@ describe("certificates", () => {
     },
   );
 
-  it("are not looked at any more after close", async () => {
+  it("are no longer read after close", async () => {
     const files = copyOf(before.for("member/b", "test"), "closed");
     const { credentials, notes } = await using({ tls: files });
     credentials!.close();
@@ -138,7 +138,7 @@ describe("certificates", () => {
   });
 });
 
-it("a key that changes counts for new connections", async () => {
+it("a changed key applies to new connections", async () => {
   const keyFile = join(folder, "cluster.key");
   const [first, second] = [randomBytes(32).toString("hex"), randomBytes(32).toString("hex")];
   writeFileSync(keyFile, first);

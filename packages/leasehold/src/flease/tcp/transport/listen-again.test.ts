@@ -16,7 +16,7 @@ function failing(times: number) {
   return { attempts, errors, transport, events };
 }
 
-test("a member that cannot listen any more retries until it can, and logs each failure", async () => {
+test("a member that can no longer listen retries until it can, and logs each failure", async () => {
   const world = new VirtualWorld();
   const { attempts, errors, transport, events } = failing(2);
   const done = listenAgain(transport, "h:1", () => true, world.timers, events);

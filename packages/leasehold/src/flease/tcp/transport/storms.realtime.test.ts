@@ -170,7 +170,7 @@ test("one client under any number of names cannot take others' leases; it learns
   await Promise.all(held.slice(0, 100).map((lease) => lease.release()));
 });
 
-test("names of any length that a client may take do not keep a page of a list from being sent", () => {
+test("the longest names that a client may use do not prevent a page of a list from being sent", () => {
   const largest = { number: Number.MAX_SAFE_INTEGER, sequence: 0xffff_ffff, until: 1_795_000_000_000.0625 };
   const owner = `${quoted(NODE_ID_BYTES_MAX)}.${"0".repeat(32)}`;
   const lease = { ...largest, resource: quoted(resourceNameBytesMax), owner, token: largest.number };

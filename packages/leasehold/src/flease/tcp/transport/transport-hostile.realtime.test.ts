@@ -363,7 +363,7 @@ describe("a peer that", () => {
     expect(lazy.rejections).toEqual([]);
   });
 
-  it("goes silent is noticed and dropped", async () => {
+  it("falls silent is noticed and dropped", async () => {
     const { member, address, unharmed } = await memberWithPeer();
     const silent = await new Stranger(address).introduce(fellow);
     await until(() => member.links.length === 2);

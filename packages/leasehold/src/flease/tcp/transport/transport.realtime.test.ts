@@ -343,7 +343,7 @@ describe("listening", () => {
     await until(() => a.links.length === 1);
   });
 
-  it("refuses plain TCP beyond loopback unless told so", async () => {
+  it("refuses plain TCP beyond loopback unless `insecure` is set", async () => {
     const member = new Participant(memberIdentity("a"));
     for (const host of ["0.0.0.0", "[::]", "192.0.2.1", "example.org"]) {
       await expect(member.transport.listen(`${host}:0`)).rejects.toMatchObject({
@@ -355,7 +355,7 @@ describe("listening", () => {
     await expect(open.transport.listen("0.0.0.0:0")).resolves.toMatch(/^0\.0\.0\.0:[1-9]/);
   });
 
-  it("says that an address is taken", async () => {
+  it("reports that an address is in use", async () => {
     const { address } = await listening(memberIdentity("a"));
     const second = new Participant(memberIdentity("b"));
     await expect(second.transport.listen(address)).rejects.toMatchObject({ code: "INVALID_CONFIG" });

@@ -109,7 +109,7 @@ test("an address dialed for a joining member that never came is dropped", async 
   expect(undialed).toEqual(["h:5"]);
 });
 
-test("a member that is to come at another address is not dialed any more at the first one", async () => {
+test("a joining member announced at another address is no longer dialed at the first one", async () => {
   const { host, views, later, undialed } = aMember();
   const add = (id: string, address: string) =>
     views.change({ mayBeMember: true } as Link, { add: id, address });
@@ -143,7 +143,7 @@ function aBeginner() {
   return { ...member, others, remove };
 }
 
-test("a member that comes at the address of one that runs is not dialed before that one has stopped", async () => {
+test("a joining member with the address of a running one is not dialed before that one has stopped", async () => {
   const { host, views } = aBeginner();
   const dialed: string[] = [];
   Object.assign(host.transport, { dial: (address: string) => void dialed.push(address) });
@@ -165,7 +165,7 @@ test("a member that comes at the address of one that runs is not dialed before t
   expect(dialed).toEqual(["h:2"]);
 });
 
-test("an invited member that knows of a later view is waited for; one that cannot write it down is refused", async () => {
+test("an invited member that knows of a later view is waited for; one that cannot store the invitation is refused", async () => {
   const { host, others, views, sends } = aBeginner();
   const add = () => views.change({ mayBeMember: true } as Link, { add: "d", address: "h:4" });
   others.invite = { invited: false, isPast: true };
@@ -192,7 +192,7 @@ test("an invited member that knows of a later view is waited for; one that canno
   expect(sends("b", viewOf(9, ["b"])).stamp).toBe(9);
 });
 
-test("a change is begun in time, or not at all: consents do not last for ever", async () => {
+test("a change begins in time or not at all: consents expire", async () => {
   const { others, remove, host } = aBeginner();
   others.delayMs = 1_500;
   expect((await remove("c")).waiting).toMatchObject({ code: "TIMEOUT" });

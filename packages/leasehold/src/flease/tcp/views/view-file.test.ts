@@ -17,7 +17,7 @@ function kept(change: object, note: object = {}) {
   return new ViewFile(path).read();
 }
 
-test("a file of an early build is read with the stamp that it has, or refused with what to do", () => {
+test("a file of an early build is read with its own stamp, or refused with advice", () => {
   // The member at index 3 began the change.
   expect(kept({ stamp: 3 * 2 ** 27 + 5 })?.view.stamp).toBe(3 * 2 ** 27 + 5);
   expect(() => kept({ stamp: 32 * 2 ** 27 + 5 })).toThrow("put a member with another id in its place");
@@ -31,7 +31,7 @@ test("a file of a later version of Leasehold is refused, and one without a forma
   expect(JSON.parse(readFileSync(join(folder, "view.json"), "utf8"))).toMatchObject({ format: 1 });
 });
 
-test("numbers are read up to the greatest that there can be, and no further", () => {
+test("numbers are read up to the greatest possible one", () => {
   expect(kept({ number: viewNumberMax, stamp: stampMax })?.view).toMatchObject({ number: viewNumberMax });
   expect(kept({}, { barrier: Number.MAX_SAFE_INTEGER })?.barrier).toBe(Number.MAX_SAFE_INTEGER);
   for (const [view, note] of [

@@ -64,7 +64,7 @@ test("a view is offered to all, sent to those that want it, and offered again un
   expect(await asked()).toEqual([]);
 });
 
-test("members, and nobody else, hear of all who have left the view before", async () => {
+test("members, and nobody else, learn of all members that have left the previous view", async () => {
   const { publisher, note, links, asked, stamp } = aPublisher(2);
   const { settled } = note;
   note.settled = new Map([...settled].slice(1));
@@ -81,7 +81,7 @@ test("members, and nobody else, hear of all who have left the view before", asyn
   ]);
 });
 
-test("of 10,000 clients that want the largest view at once so many are sent it as there is room for", async () => {
+test("if 10,000 clients request the largest view at once, as many are sent it as there is room for", async () => {
   const { publisher, asked } = aPublisher(10_000);
   publisher.offerAll();
   for (const { answer } of await asked()) answer({ stamp: 1, wants: true });

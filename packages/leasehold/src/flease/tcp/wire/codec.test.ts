@@ -76,7 +76,7 @@ it("reads back every message as it was, whatever the record held before", () => 
   );
 });
 
-it("reads back several messages that stand one after the other", () => {
+it("reads back several consecutive messages", () => {
   fc.assert(
     fc.property(fc.array(anyMessage, { maxLength: 20 }), (messages) => {
       const bytes = encoded(...messages);
@@ -113,7 +113,7 @@ it("refuses a message cut anywhere", () => {
   );
 });
 
-it("refuses numbers that are not what they should be", () => {
+it("refuses numbers outside their ranges", () => {
   const acquire = Object.assign(new Message(), {
     kind: Kind.acquire,
     resource: "ab",
@@ -168,7 +168,7 @@ it("refuses texts that are empty, too long or not UTF-8", () => {
   }
 });
 
-it("refuses a kind, refusal, state or intent that is in no table", () => {
+it("refuses an unknown kind, refusal, state or intent", () => {
   for (const kind of [0, 12, 255]) {
     const bytes = encoded(new Message());
     bytes[0] = kind;
@@ -187,7 +187,7 @@ it("refuses a kind, refusal, state or intent that is in no table", () => {
   expect(causeOf(read)).toBe("code");
 });
 
-it("a batch has the clocks of the moment at which it leaves", () => {
+it("a batch carries the clocks at the moment it leaves", () => {
   const writer = new ByteWriter(8);
   writer.reserve(3);
   writer.raw(Buffer.from("abc"));

@@ -88,7 +88,7 @@ describe("the frame decoder", () => {
     }
   };
 
-  it("refuses a length that cannot be, at the prefix", () => {
+  it("refuses an impossible length at the prefix", () => {
     const prefix = (length: number) => frameBytes(0, Buffer.alloc(0), length).subarray(0, 4);
     for (const length of [0, BATCH_FRAME_BYTES_MAX + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]) {
       expect(causeOf(prefix(length))).toBe("length");
@@ -109,7 +109,7 @@ describe("the frame decoder", () => {
     for (const kind of [0, 8, 100, 255]) expect(causeOf(frameBytes(kind, Buffer.alloc(3)))).toBe("kind");
   });
 
-  it("keeps no more than has arrived, and lets a large buffer go", () => {
+  it("keeps no more than has arrived, and releases a large buffer", () => {
     const { frames, decoder } = collect();
     const before = process.memoryUsage().arrayBuffers;
     const decoders = Array.from({ length: 500 }, () => new FrameDecoder(() => {}));

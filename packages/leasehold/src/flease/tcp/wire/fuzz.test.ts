@@ -163,7 +163,7 @@ function conversation(seed: number): Buffer {
 
 const CASES = 8_000 * effort;
 
-describe("an input that is kept comes to what it came to", () => {
+describe("a stored input still has its recorded outcome", () => {
   test.each(kept.all)("$name", ({ bytes, outcome: wanted }) => expect(branchOf(bytes)).toBe(wanted));
 });
 
@@ -223,7 +223,7 @@ describe("the decoder throws nothing but FrameError", () => {
     expect(cases % CASES).toBe(0);
   });
 
-  it("for streams with bytes cut out, doubled or replaced, and lengths from nothing to huge", () => {
+  it("for streams with bytes removed, doubled or replaced, and lengths from zero to huge", () => {
     const next = numbers(3);
     for (let run = 0; run < CASES; run += 1) {
       const bytes = streams[run % streams.length]!;
@@ -241,7 +241,7 @@ describe("the decoder throws nothing but FrameError", () => {
     expect(cases % CASES).toBe(0);
   });
 
-  it("and the runs met every cause of it, in constant memory", () => {
+  it("and the runs produced every cause of it, in constant memory", () => {
     // Roles are checked in the conversation, and unexpected TLS in the first bytes; both are tested over
     // sockets.
     const elsewhere: ReadonlySet<FrameErrorCause> = new Set(["direction", "role", "tls"]);
@@ -252,7 +252,7 @@ describe("the decoder throws nothing but FrameError", () => {
   });
 });
 
-it("a stream means the same however it is cut", () => {
+it("a stream has the same meaning however it is split", () => {
   const stream = conversation(1);
   const whole = new Receiver(true);
   whole.push(stream);

@@ -116,7 +116,7 @@ it("learns of another version without reading on", () => {
   });
 });
 
-it("refuses whatever does not begin with the magic bytes, is cut, or goes on", () => {
+it("refuses input that lacks the magic bytes, is cut short, or continues past its end", () => {
   const { bytes } = bodyOf((to) => encodeHello(to, introduction(memberIdentity("a"))));
   const causeOf = (body: Buffer) => {
     const reader = new ByteReader();
@@ -135,7 +135,7 @@ it("refuses whatever does not begin with the magic bytes, is cut, or goes on", (
   expect(causeOf(Buffer.from("SSH-2.0-OpenSSH"))).toBe("magic");
 });
 
-it("compares what both sides know, and names both values", () => {
+it("compares the facts that both sides know, and names both values", () => {
   const ours = memberIdentity("a");
   const against = (theirs: Identity, self: Identity = ours) =>
     mismatch(self, { version: PROTOCOL_VERSION, identity: theirs });

@@ -82,7 +82,7 @@ function serve(world: VirtualWorld) {
   return { server, threads, seen, taken, grantOf, ground, posted };
 }
 
-test("maxHold has one end: a program that hears late of its grant is not told of more than until the release", async () => {
+test("maxHold has a single end: a program that learns of its grant late sees no time beyond the release", async () => {
   const world = new VirtualWorld();
   const { seen, taken, grantOf } = serve(world);
   taken(2_000);
@@ -112,7 +112,7 @@ test("maxHold has one end: a program that hears late of its grant is not told of
   expect(lease.signal.reason).toMatchObject({ reason: "max-hold" });
 });
 
-test("clocks that disagree for the program's look are distrusted before its release, which tells nobody", async () => {
+test("clocks that disagree in the program's check are distrusted before its release, which notifies nobody", async () => {
   const world = new VirtualWorld();
   const { server, seen, taken, grantOf } = serve(world);
   taken(Infinity);
@@ -128,7 +128,7 @@ test("clocks that disagree for the program's look are distrusted before its rele
   expect([seen.distrusted, seen.letRunOut, seen.releasedAtMs]).toEqual([1, 1, 10]);
 });
 
-test("a renewal that waits for its turn does not keep a release waiting", async () => {
+test("a queued renewal does not delay a release", async () => {
   const world = new VirtualWorld();
   const { server, seen, taken, grantOf, ground } = serve(world);
   let settle: (longer: boolean) => void = () => undefined;
@@ -141,7 +141,7 @@ test("a renewal that waits for its turn does not keep a release waiting", async 
   expect(seen.releasedAtMs).toBe(ttlMs / 2);
 });
 
-test("the thread passes on when a refused attempt is worth another try", async () => {
+test("the thread reports when to retry a refused attempt", async () => {
   const world = new VirtualWorld();
   const { taken, ground, posted } = serve(world);
   ground.attempt = async () => ({

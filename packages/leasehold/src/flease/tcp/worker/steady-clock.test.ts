@@ -8,7 +8,7 @@ function lead(): { least: number; most: number } {
   return { least: sharedMs - performance.now(), most: sharedMs - beforeMs };
 }
 
-test("the steady clock is the one that performance.now() counts by", async () => {
+test("the steady clock runs at the rate of performance.now()", async () => {
   const first = lead();
   await new Promise((resolve) => setTimeout(resolve, 20));
   const later = lead();

@@ -42,7 +42,7 @@ test("when the thread dies, watches end with the error of all later calls", asyn
   await expect(leases.watch("").next()).rejects.toMatchObject(died);
 });
 
-test("the program's side passes on when a refused attempt is worth another try", async () => {
+test("the program's side reports when to retry a refused attempt", async () => {
   const error = { code: "OVERLOADED", message: "too much" } as const;
   const { provider } = overThread((asked) => ({
     type: "answer",
