@@ -5,7 +5,7 @@ import type { DeltaRecord } from "./record/record.js";
 import { compareStamps } from "./record/stamp.js";
 import type { StoreAnswer } from "./store.js";
 
-/** The known content of a cell in an atomic store. */
+/** The last known content of a cell in an atomic store. */
 export interface Cell {
   /** `undefined`: never written. */
   readonly content: Uint8Array | undefined;
@@ -14,7 +14,7 @@ export interface Cell {
 
 export type CellOrError = Cell | { readonly error: LeaseholdError };
 
-/** Cells come with the answer to a read, and with the answer to a write that found another content. */
+/** Cells come with the answer to a read, and with the answer to a write that found different content. */
 export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellOrError | undefined {
   if (answer.kind === "failed") return { error: answer.error };
   if (answer.kind !== "cells" && answer.kind !== "conflict") return undefined;

@@ -143,7 +143,7 @@ describe("a caller that gives up", () => {
 });
 
 describe("a store that hangs", () => {
-  test(`has at most ${underWayMax} operations under way, and queued ones are not sent after their timeout`, async () => {
+  test(`has at most ${underWayMax} operations in flight, and queued ones are not sent after their timeout`, async () => {
     const { world, media, driver } = stage(1);
     media[0]!.stall("requests");
     const asks = Array.from({ length: underWayMax + 50 }, () =>

@@ -6,11 +6,11 @@ import type { Ask, Effect, Protocol } from "./effects.js";
 import { Lane, type Operation } from "./lane.js";
 import type { Store, StoreAnswer, StoreRequest } from "./store.js";
 
-/** Decides which stores count; an algorithm sees answers only through it. */
+/** Decides which stores count. Algorithms see answers only through it. */
 export interface StoreFilter {
-  /** The answer of a store that must not be asked now; `undefined` for one that may be asked. */
+  /** The answer in place of a store that must not be asked now; `undefined` if it may be asked. */
   refusal(store: number, now: BothClocks): StoreAnswer | undefined;
-  /** The answer as it counts: an answer of a store that has forgotten becomes `failed`. */
+  /** The answer as it counts: one from a store that has forgotten becomes `failed`. */
   admit(store: number, answer: StoreAnswer): StoreAnswer;
 }
 
@@ -21,7 +21,7 @@ export interface RunOptions {
 }
 
 /**
- * Runs algorithms over stores and clocks. The same driver serves real and virtual time, since it uses only
+ * Runs algorithms on stores and clocks. The same driver serves real and virtual time, because it uses only
  * ports. An answer that arrives after an algorithm has stopped waiting for it reaches only `Ask.late`.
  */
 export class Driver {
@@ -50,7 +50,7 @@ export class Driver {
     });
   }
 
-  /** The run has ended. */
+  /** Called when the run has ended. */
   ended(run: Run): void {
     this.#runs.delete(run);
   }
@@ -74,7 +74,7 @@ class Run {
   #isCancelled = false;
   /** The present wait, if a cancellation may end it. */
   #interruptible: Pause | Wait | undefined;
-  /** The last question: a late answer to an earlier one may complete it. */
+  /** The last question: late answers to an earlier one may complete its wait. */
   #wait: Wait | undefined;
 
   constructor(driver: Driver, lanes: readonly Lane[], protocol: Protocol<unknown>, options: RunOptions) {
@@ -167,7 +167,7 @@ class Pause {
   }
 }
 
-/** The abort reason for stores. It is shared, since creating an error costs more than the question. */
+/** The abort reason for stores. Shared, because creating an error costs more than the question. */
 const gaveUp = new LeaseholdError("STORE_UNAVAILABLE", "the caller gave up");
 
 /** One question to several stores. It ends once: with enough answers, with all of them, or at its timeout. */
@@ -203,7 +203,7 @@ class Wait implements RequestOwner {
       else this.#take(store, refusal);
     });
     this.#hasBegun = true;
-    // Asynchronous: an algorithm whose every question is refused must not recurse.
+    // Asynchronous: an algorithm whose questions are all refused must not recurse.
     if (this.#isOver()) void Promise.resolve().then(() => this.end());
   }
 
@@ -218,7 +218,7 @@ class Wait implements RequestOwner {
     this.#run.resume(this.#answers.slice());
   }
 
-  /** Created for the first store that reads it: not all do, and it costs more than a question. */
+  /** Created for the first store that reads it: not all stores do, and it costs more than a question. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#hasGivenUp) this.#controller.abort(gaveUp);

@@ -1,6 +1,6 @@
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 
-/** Permanent failures: a waiter must get them. */
+/** Permanent failures: a waiter must receive them. */
 const lasting: ReadonlySet<ErrorCode> = new Set([
   "STORE_FULL",
   "STORE_READ_ONLY",
@@ -11,14 +11,14 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   "WATCH_TOO_WIDE",
 ]);
 
-/** A transient failure: the farm publishes greater epochs at its next look. */
+/** A transient failure: the farm raises its bound on epochs at its next look. */
 export const tooFewEpochs = new LeaseholdError(
   "NO_QUORUM",
   "a majority of the stores does not yet allow tokens this great; the bound is being raised now",
 );
 
 /**
- * Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer.
+ * Why no majority was reached. `errors` is by store index, with `undefined` for a store that did not answer.
  */
 export function noMajority(
   size: number,

@@ -40,7 +40,7 @@ export function holderViewOf(
   return { state: isFree ? "free" : "unknown", confirmed: isFree, remainingMs: 0, stores };
 }
 
-/** The tenure with the most votes among live ones, and its record that lasts the longest. */
+/** The live tenure with the most votes, and its record that lasts longest. */
 function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
   live: readonly S[],
 ): { readonly votes: number; readonly holderView: S } | undefined {
@@ -55,7 +55,7 @@ function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
   return best;
 }
 
-/** The view of a resource as the public hint. */
+/** The view of a resource as a public hint. */
 export function holderHintOf({ state, confirmed, record, remainingMs }: HolderView): HolderHint {
   if (state === "unknown") return { state };
   if (state === "free" || record === undefined) return { state: "free", confirmed };

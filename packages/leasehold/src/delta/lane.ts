@@ -2,12 +2,12 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Store, StoreAnswer, StoreCaller, StoreRequest } from "./store.js";
 
 /**
- * Operations in flight at one store: enough to keep a distant one busy, few enough for a disk. A store that
- * hangs holds no more than these.
+ * Operations in flight at one store: enough to keep a distant store busy, few enough for a disk. A hung store
+ * holds no more than these.
  */
 export const underWayMax = 128;
 
-/** Queued operations of one store: a renewal of each lease that a process can sensibly hold. */
+/** Queued operations of one store: a renewal of each lease that a process can reasonably hold. */
 export const waitingMax = 65_536;
 
 /** One request to one store. */
@@ -17,7 +17,7 @@ export interface Operation extends StoreCaller {
   done(answer: StoreAnswer): void;
 }
 
-/** The queue to one store. It bounds the operations in flight there. */
+/** The queue for one store. It bounds the operations in flight there. */
 export class Lane {
   readonly store: Store;
   readonly #waiting = new Set<Operation>();
@@ -28,7 +28,7 @@ export class Lane {
     this.store = store;
   }
 
-  /** True when the operation was queued, and may be dropped. */
+  /** True when the operation was queued and can still be dropped. */
   send(operation: Operation): boolean {
     const isFull = this.#underWay >= underWayMax;
     const waits = !this.#isClosed && isFull && this.#waiting.size < waitingMax;
@@ -63,7 +63,8 @@ export class Lane {
       operation.done(answer);
     };
     this.store.perform(operation.request, operation).then(end, (error: unknown) => {
-      // An adapter that rejects against its contract must not end the process, nor look like an empty store.
+      // An adapter that rejects, in violation of its contract, must not end the process or look like an empty
+      // store.
       end(this.#refusal(String(error)));
     });
   }

@@ -6,25 +6,28 @@ import type { Asked, DeltaRecord } from "./record/record.js";
 import type { StoreTraits } from "./store.js";
 import type { Tenure } from "./tenure.js";
 
-/** A farm as an algorithm sees it: stores by their index, some of which do not count at the moment. */
+/** A farm as seen by an algorithm: stores by index, some of which may not count at the moment. */
 export interface FarmView {
-  /** n */
+  /** Number of stores, n. */
   readonly size: number;
   /** The smallest number of stores that is more than half of them. */
   readonly majority: number;
   kindOf(store: number): StoreTraits["kind"];
-  /** For messages. */
+  /** Names of the stores, for messages. */
   nameOf(store: number): string;
   /** The marker that a `replace` has to name. */
   idOf(store: number): string;
-  /** The value of a cell that was never written: nothing, or more than the store can have forgotten. */
+  /**
+   * The value of a cell that was never written: nothing, or an upper bound of what the store may have
+   * forgotten.
+   */
   floorOf(store: number): Floor;
   /**
-   * Whether a lease may have this epoch. If not, the bound of epochs has to be raised in the stores first:
-   * the farm does so now, and the attempt may be repeated.
+   * Whether a lease may have this epoch. If not, the farm begins to raise the bound in the stores, and the
+   * attempt may be retried.
    */
   mayTake(epoch: bigint): boolean;
-  /** False for a store that joined later, empty: it lacks what was written before. */
+  /** False for a store that joined later, empty: it lacks earlier writes. */
   remembers(store: number): boolean;
 }
 
@@ -42,7 +45,7 @@ export interface ProtocolEnvironment {
   readonly farm: FarmView;
   /** Name and incarnation of this process: the `writer` of its records. */
   readonly writer: string;
-  /** The holder's description, for people. */
+  /** The holder's description, for display. */
   readonly label?: string | undefined;
   /** Spreads retries. */
   readonly random: Random;
@@ -56,7 +59,7 @@ export interface DeltaSettings {
   readonly delayMs: number;
   /** The poll interval for a resource that another holds, ms. */
   readonly pollMs: number;
-  /** ρ: how far a steady clock's rate may be off, as a fraction of 1. */
+  /** ρ: the maximum error of a steady clock's rate, as a fraction of 1. */
   readonly clockRateError: number;
 }
 
@@ -64,25 +67,25 @@ export interface AttemptWish {
   readonly resource: string;
   /** Δ, ms. */
   readonly leaseMs: number;
-  /** On the steady clock: no new round begins after it. */
+  /** On the steady clock: no new round begins after this time. */
   readonly deadlineMs: number;
-  /** The tenure's data for others to read, as JSON. */
+  /** The tenure's public data, as JSON. */
   readonly data?: string | undefined;
-  /** Takes over this detached lease only; it does not block the attempt. */
+  /** Acquires only by taking over this detached lease, which does not block the attempt. */
   readonly adopts?: Detachment | undefined;
 }
 
 export type AttemptResult<T extends Tenure = Tenure> =
   | { readonly kind: "granted"; readonly tenure: T }
-  /** Another has it; checking again before `retryInMs` is useless. */
+  /** Another participant has it; checking again before `retryInMs` is useless. */
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
-  /** The outcome is unknown. Anything that was written has been withdrawn, best effort. */
+  /** The outcome is unknown. Any write was withdrawn, best effort. */
   | { readonly kind: "failed"; readonly error: LeaseholdError };
 
 /** One store's view of a resource. */
 export type StoreView =
   /**
-   * `record` is absent where it was never written. `live`: its lease may still be valid, for at most
+   * `record` is absent where the cell was never written. `live`: its lease may still be valid, for at most
    * `remainingMs`.
    */
   | {
@@ -96,22 +99,22 @@ export type StoreView =
 /** A farm's view of a resource: a hint. */
 export interface HolderView {
   readonly state: "held" | "free" | "unknown";
-  /** A majority gave the same answer. */
+  /** Whether a majority gave the same answer. */
   readonly confirmed: boolean;
   /** The holder's record, when held. */
   readonly record?: DeltaRecord | undefined;
-  /** Milliseconds until it expires, at most, unless it is renewed. */
+  /** Maximum time until it expires without a renewal, ms. */
   readonly remainingMs: number;
-  /** By the index of the store. */
+  /** By store index. */
   readonly stores: readonly StoreView[];
 }
 
 export interface Listing {
   /** The leases held below the prefix, in no order. */
   readonly held: readonly { readonly resource: string; readonly holderView: HolderView }[];
-  /** By the index of the store: whether it listed its leases. */
+  /** By store index: whether the store listed its leases. */
   readonly answered: readonly boolean[];
-  /** By the index of the store: why it did not, where that is known. */
+  /** By store index: why the store did not, if known. */
   readonly errors: readonly (LeaseholdError | undefined)[];
 }
 
@@ -124,25 +127,26 @@ export interface AskResult {
 }
 
 /**
- * An algorithm for leases on a farm of stores. There are two: the conditional lease, where all stores can
- * compare and set, and the paper's, where they cannot. All methods return generators that a driver runs; one
- * object serves one process, with at most one `attempt`, `renew` or `release` of a resource at a time.
+ * An algorithm for leases on a farm of stores. There are two: the conditional lease, if all stores can
+ * compare and set, and otherwise the paper's. All methods return generators that a driver runs. One object
+ * serves one process, with at most one `attempt`, `renew` or `release` of a resource at a time.
  */
 export interface LeaseProtocol<T extends Tenure = Tenure> {
   /**
-   * One attempt. It ends soon, also when another holds the resource, and remembers how long the other's lease
-   * has been observed.
+   * One attempt. It ends soon, even when another participant holds the resource, and remembers how long that
+   * lease has been observed.
    */
   attempt(wish: AttemptWish): Protocol<AttemptResult<T>>;
   /**
-   * True when `tenure.hold` has moved. False when that failed (the tenure runs on), or `tenure.lost` is set.
+   * True when `tenure.hold` was extended. False when that failed (the tenure continues), or when
+   * `tenure.lost` is set.
    */
   renew(tenure: T, leaseMs: number): Protocol<boolean>;
-  /** The holder has stopped: frees the resource, best effort. */
+  /** Frees the resource after the holder has stopped, best effort. */
   release(tenure: T): Protocol<void>;
   /**
-   * The holder has stopped and renews no more: stores the pass with which another may take over. True when a
-   * majority has it. Absent where an attempt cannot adopt.
+   * Stores the pass with which another process may take over, after the holder has stopped and no longer
+   * renews. True when a majority has the pass. Absent where an attempt cannot adopt.
    */
   detach?(tenure: T, pass: string): Protocol<boolean>;
   look(resource: string, timeoutMs: number): Protocol<HolderView>;
@@ -150,8 +154,8 @@ export interface LeaseProtocol<T extends Tenure = Tenure> {
   /** Leaves a request that the holder finds when it renews. Absent where that is impossible. */
   ask?(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult>;
   /**
-   * The longest time from the last write of a holder of `leaseMsMax` that crashed until a waiting process has
-   * the resource, ms.
+   * The longest time from the last write of a crashed holder with a lease of `leaseMsMax` until a waiting
+   * process has the resource, ms.
    */
   readonly takeoverMsMax: number;
   /** The shortest lease, in δ: a shorter one may expire before its first renewal has ended. */

@@ -2,8 +2,8 @@ import { stretched } from "../common/clock-rates.js";
 import type { DeltaRecord } from "./record/record.js";
 
 /**
- * Resources that are remembered: about 30 megabytes. Forgetting one is safe: a process that waits for its end
- * starts the wait again.
+ * Resources remembered: about 30 megabytes. Forgetting one is safe: a process that waits for its end restarts
+ * the wait.
  */
 export const observedMax = 100_000;
 
@@ -15,19 +15,19 @@ interface Observation {
 }
 
 /**
- * How long each store's cell has been unchanged, by this process's own steady clock. Clocks are never
- * compared with each other: a lease of Δ is over when its record has been observed unchanged for Δ.
+ * How long each store's cell has been unchanged on this process's steady clock. Clocks are never compared
+ * with each other: a lease of Δ is over when its record has been observed unchanged for Δ.
  */
 export class Observations {
   readonly #clockRateError: number;
-  /** By resource, then by the index of the store. The most recently used resource is last. */
+  /** By resource, then by store index. The most recently used resource is last. */
   readonly #seen = new Map<string, (Observation | undefined)[]>();
 
   constructor(clockRateError: number) {
     this.#clockRateError = clockRateError;
   }
 
-  /** `nowMs` is a reading after the answer arrived. */
+  /** @param nowMs a reading after the answer arrived */
   see(resource: string, store: number, record: DeltaRecord, nowMs: number): void {
     const seen = this.#seen.get(resource) ?? [];
     const last = seen[store];

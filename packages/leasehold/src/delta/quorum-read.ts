@@ -8,12 +8,12 @@ import { holderViewOf } from "./holder-view.js";
 import type { StoreAnswer } from "./store.js";
 
 /**
- * Registers that one listing of a store returns: as many as one watch follows. If a store has more, the
- * listing is incomplete.
+ * Registers per listing of a store: as many as one watch follows. If a store has more, the listing is
+ * incomplete.
  */
 export const listedMax = 100_000;
 
-/** Reads a resource's cells at all stores into `cells`, until they are enough. */
+/** Reads a resource's cells at all stores into `cells` until there are enough. */
 export function* readAll(
   farm: FarmView,
   resource: string,
@@ -39,7 +39,7 @@ export function* readAll(
   return step;
 }
 
-/** Reads every store's view of a resource; none is awaited longer than δ. */
+/** Reads every store's view of a resource; waits for none longer than δ. */
 export function* lookAtFarm(
   { farm, settings }: ProtocolEnvironment,
   observations: Observations,

@@ -2,9 +2,12 @@ import type { LeaseholdError } from "../lease/errors.js";
 
 /** The properties of a store. */
 export interface StoreTraits {
-  /** For messages: its address without credentials. */
+  /** Its address without credentials, for messages. */
   readonly name: string;
-  /** `atomic`: `replace` compares and sets. `slotted`: `put` writes this writer's slot, `read` returns every slot. */
+  /**
+   * `atomic`: `replace` compares and sets. `slotted`: `put` writes this writer's slot, and `read` returns
+   * every slot.
+   */
   readonly kind: "atomic" | "slotted";
   /** Acknowledged writes survive a power loss and a restart of its server. */
   readonly durable: boolean;
@@ -20,14 +23,14 @@ export interface StoreTraits {
 }
 
 /**
- * A store's answer. `id` is its marker at that moment: another marker means that it has forgotten. The marker
- * belongs to the adapter: it is drawn at random and written by create-if-absent when the store is first used,
- * and lost with everything else.
+ * A store's answer. `id` is its marker at that moment: another marker means that it has forgotten. The
+ * adapter manages the marker: it is random, written by create-if-absent when the store is first used, and
+ * lost with everything else.
  */
 export type StoreAnswer =
   /**
-   * `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in
-   * use. With `mark` the store can be asked later whether anything was announced since.
+   * `cells` of an atomic store has no element (never written) or one; that of a slotted store has one for
+   * each slot in use. With `mark` the store can later be asked whether anything was announced since.
    */
   | {
       readonly kind: "cells";
@@ -36,12 +39,12 @@ export type StoreAnswer =
       readonly mark?: string;
     }
   /**
-   * Nothing was announced since the read whose answer had the mark `quietSince`: that read saw every `put`
-   * that was not quiet and has ended by now.
+   * Nothing was announced since the read whose answer had the mark `quietSince`: that read saw every
+   * non-quiet `put` that has ended by now.
    */
   | { readonly kind: "quiet"; readonly id: string }
   | { readonly kind: "written"; readonly id: string }
-  /** Nothing was written, as the cell differs from `expected`. */
+  /** Nothing was written, because the cell differs from `expected`. */
   | { readonly kind: "conflict"; readonly id: string; readonly cells: readonly Uint8Array[] }
   | {
       readonly kind: "registers";
@@ -76,19 +79,19 @@ export type StoreRequest =
   | { readonly op: "list"; readonly prefix: string; readonly registersMax: number };
 
 /**
- * The shared storage that a Δ-lease needs: plain cells of a few hundred bytes each. A store answers, or it
- * never does; up to t of n > 2t may fall silent. There are two kinds. *Atomic* stores compare and set, so any
+ * The shared storage that a Δ-lease needs: plain cells of a few hundred bytes each. A store may never answer;
+ * up to t of n > 2t stores may fall silent. There are two kinds. *Atomic* stores compare and set, so any
  * number of writers share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a
  * slot of its own in each register, and a read returns all of them.
  *
- * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so an equal
+ * Cells are compared by content. No two writes of this library are ever equal (`DeltaRecord`), so equal
  * content means that nothing was written meanwhile.
  */
 export interface Store {
   readonly traits: StoreTraits;
   /**
-   * Never rejects: every failure is a `failed`. It may take for ever, or answer long after its caller has
-   * given up (a ghost write); the caller bounds the operations in flight.
+   * Never rejects: every failure is a `failed`. It may take forever, or answer long after its caller has
+   * given up (a ghost write). The caller bounds the operations in flight.
    */
   perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer>;
   /** Leaves no handle open. */
@@ -97,9 +100,9 @@ export interface Store {
 
 /** The caller of an operation, which may give up. */
 export interface StoreCaller {
-  /** Aborts when the caller gives up. Stores that support it read it: it is created when it is first read. */
+  /** Aborts when the caller gives up. It is created when a store first reads it; not all stores do. */
   readonly signal: AbortSignal;
 }
 
-/** The register of this name in every store has the store's marker and the list of stores of its farm. */
+/** The register with this name in every store has the store's marker and the list of stores of its farm. */
 export const farmRegister = "leasehold.farm";

@@ -3,7 +3,7 @@ import type { LossReason } from "../lease/errors.js";
 import { type BothClocks, elapsedMs } from "../common/both-clocks.js";
 import type { Asked } from "./record/record.js";
 
-/** A majority has it: held for Δ from the start of the write. */
+/** A record at a majority: held for Δ from the start of the write. */
 export interface Hold {
   /** Read before the write was sent. */
   readonly begun: BothClocks;
@@ -15,15 +15,18 @@ export class Tenure {
   readonly resource: string;
   /** The fencing token. */
   readonly token: bigint;
-  /** Moved by each renewal. */
+  /** Extended by each renewal. */
   hold: Hold;
-  /** Set once, by the first code that finds it lost; nothing undoes it. */
+  /** Set once, by the code that first finds it lost, and never cleared. */
   lost: LossReason | undefined;
-  /** Its holder has detached it, and renews no more. */
+  /** Whether its holder has detached it, and no longer renews. */
   isDetached = false;
-  /** When it was found over: until then, on the steady clock, the program may rely on what it was promised. */
+  /**
+   * Set when it is found over early: until this time, on the steady clock, the program may rely on the
+   * promise it was given.
+   */
   promisedUntilMs = 0;
-  /** Another participant wants the resource. */
+  /** Another participant's request for the resource. */
   asked: Asked | undefined;
 
   constructor(resource: string, token: bigint, hold: Hold) {
@@ -38,9 +41,9 @@ export class Tenure {
   }
 
   /**
-   * Milliseconds that are left. Each of the two clocks can end it, and so does their disagreement: the steady
-   * clock stands still while the machine sleeps, and the system clock may be wrong when it wakes. Once 0,
-   * always 0.
+   * Milliseconds left. Each of the two clocks can end it, and so does a disagreement between them: the steady
+   * clock stands still while the machine sleeps, and the system clock may be wrong when it wakes. Once 0, it
+   * stays 0.
    */
   remainingMs(now: BothClocks): number {
     if (this.lost !== undefined) return 0;

@@ -7,7 +7,7 @@ import type { DeltaRecord } from "../record/record.js";
 type Cells = readonly (CellOrError | undefined)[];
 
 /**
- * Whether an attempt that adopts a detached lease may replace a record at once: its pass in any cell proves
+ * Whether an attempt that adopts a detached lease may replace a record at once. Its pass in any cell proves
  * that the tenure there has stopped, even in cells that don't have the pass yet.
  */
 export function adopted(wish: AttemptWish, cells: Cells): (record: DeltaRecord | undefined) => boolean {
@@ -18,9 +18,9 @@ export function adopted(wish: AttemptWish, cells: Cells): (record: DeltaRecord |
 }
 
 /**
- * Why such an attempt cannot succeed, by the cells of a majority. An adopter that loses leaves the pass in
- * place; so a later epoch without it is a tenure, or an attempt by a process that waited for the end. If no
- * cell has the pass, the lease was released or taken over.
+ * Why such an attempt cannot succeed, from the cells of a majority. An adopter that fails leaves the pass in
+ * place, so a later epoch without the pass is a tenure, or an attempt by a process that waited for the end.
+ * If no cell has the pass, the lease was released or taken over.
  */
 export function whyNotAdopted(wish: AttemptWish, cells: Cells, majority: number): LeaseholdError | undefined {
   const { adopts, resource } = wish;

@@ -9,13 +9,16 @@ import { leaseRegister } from "../record/registers.js";
 import { holderViewOf } from "../holder-view.js";
 import type { StoreRequest } from "../store.js";
 
-/** The holder may renew between the read and the write; it cannot do so all the time. */
+/**
+ * Attempts to leave a request. The holder may renew between the read and the write, but it cannot do so every
+ * time.
+ */
 const triesMax = 5;
 
 /**
  * Leaves a request in the holder's own record, by compare-and-set, so that requests cost a holder nothing
- * until there is one: its next renewal finds another content than it wrote, and reads. The record keeps its
- * timestamp, so that nobody has to wait any longer for its end.
+ * until there is one: its next renewal finds content that it did not write, and reads. The record keeps its
+ * timestamp, so that nobody has to wait longer for its end.
  */
 export function* askHolder(
   environment: ProtocolEnvironment,
@@ -33,7 +36,7 @@ export function* askHolder(
   let first: HolderView | undefined;
   for (let tries = 0; ; tries += 1) {
     const cells: (CellOrError | undefined)[] = [];
-    // A silent store must not use up the time for notifying the others.
+    // A silent store must not use up the time for notifying the other stores.
     const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);
     const { now, cancelled } = yield* readAll(farm, resource, cells, lookMs, () => false);
     cells.forEach((cell, store) => {

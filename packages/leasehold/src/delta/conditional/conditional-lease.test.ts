@@ -64,7 +64,7 @@ class Stage {
   }
 }
 
-/** The wait of a contender in (c), with this stage's ρ. */
+/** A contender's wait in (c), with this stage's ρ. */
 const stretchedMs = Math.ceil((ttlMs * 1.01) / 0.99);
 
 describe("a contender replaces a cell", () => {
@@ -105,7 +105,7 @@ describe("a contender replaces a cell", () => {
     });
   });
 
-  test("that it released itself like others when another process has had it since", async () => {
+  test("that it released itself, like any other, if another process has had it since", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     await alice.release(await stage.take(alice));
@@ -118,7 +118,7 @@ describe("a contender replaces a cell", () => {
     expect((await stage.take(alice)).token).toBe(3n);
   });
 
-  test("(b) that its own process left behind, at once: it knows that it does not hold", async () => {
+  test("(b) that its own process left behind, at once: the process knows that it does not hold", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const first = await stage.take(alice);
@@ -131,7 +131,7 @@ describe("a contender replaces a cell", () => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     await stage.take(alice);
     await stage.world.advance(300);
-    // First observed at 300 ms: bob does not know that it may be older.
+    // First observed at 300 ms: bob cannot know that it is older.
     expect(await stage.attempt(bob)).toMatchObject({ kind: "held", retryInMs: 5 });
     await stage.world.advance(stretchedMs - 1);
     expect(await stage.attempt(bob)).toMatchObject({ kind: "held", retryInMs: 1 });
@@ -169,13 +169,13 @@ describe("a contender replaces a cell", () => {
     await stage.attempt(bob);
     stage.world.stepWall(60_000);
     expect((await stage.attempt(bob)).kind).toBe("held");
-    // For the holder the wall clock counts: its machine may have been asleep.
+    // For the holder the wall clock counts, too: its machine may have been asleep.
     expect([grant.remainingMs(), grant.lossReason]).toEqual([0, "clock-fault"]);
   });
 });
 
 describe("a hold", () => {
-  test("counts from before the write that won it, and each renewal's from before that", async () => {
+  test("counts from before the write that won it, and after a renewal from before that renewal's write", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     for (const medium of stage.media) medium.latencyMs = { request: 5, answer: 7 };
@@ -234,7 +234,7 @@ describe("a renewal", () => {
     });
   });
 
-  test("without an answer is unknown: the old end stands, and the next one learns the outcome", async () => {
+  test("without an answer is unknown: the old end remains, and the next renewal learns the outcome", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -243,13 +243,13 @@ describe("a renewal", () => {
     expect(await stage.renew(alice, grant)).toBe(false);
     expect(grant.remainingMs()).toBe(ttlMs - 350);
     for (const medium of stage.media) medium.resume();
-    // It did land: bob must wait from then on, and alice continues from there.
+    // The write did land: bob must wait from then on, and alice continues from there.
     expect((await stage.attempt(bob)).kind).toBe("held");
     expect(await stage.renew(alice, grant)).toBe(true);
     expect(grant.remainingMs()).toBe(ttlMs);
   });
 
-  test("that lands late, as a ghost, extends nothing and takes nothing", async () => {
+  test("that lands late extends nothing and acquires nothing", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -259,7 +259,7 @@ describe("a renewal", () => {
     expect(await ghost).toBe(false);
     await stage.world.advance(stretchedMs);
     expect(grant.remainingMs()).toBe(0);
-    // The ghosts land before bob's writes: he has to wait for their Δ. Nobody holds meanwhile.
+    // The delayed writes land before bob's: he has to wait for their Δ. Nobody holds meanwhile.
     for (const medium of stage.media) medium.resume();
     await stage.world.settle();
     expect((await stage.attempt(bob)).kind).toBe("held");
@@ -283,7 +283,7 @@ describe("a renewal", () => {
     const next = await stage.take(bob);
     stage.media[0]!.resume();
     await stage.world.advance(50);
-    // Alice's ghost reached only the first store, which bob has not written: it is one of three.
+    // Alice's delayed write reached only the first store, which bob has not written: it is one of three.
     expect(stage.writers().filter((writer) => writer === "bob").length).toBeGreaterThanOrEqual(2);
     expect(await stage.renew(alice, grant)).toBe(false);
     expect(await stage.renew(bob, next)).toBe(true);
@@ -322,7 +322,7 @@ describe("a release", () => {
     expect(stage.records()).toMatchObject(Array.from({ length: 3 }, () => ({ state: "free", epoch: 1n })));
   });
 
-  test("over a successor is impossible, however late it comes", async () => {
+  test("over a successor is impossible, however late it arrives", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
@@ -356,11 +356,11 @@ describe("a release", () => {
 });
 
 describe("several contenders", () => {
-  test("with one vote each resolve it, and one gets it soon", async () => {
+  test("with one vote each resolve the tie, and one soon acquires the lease", async () => {
     const stage = new Stage();
     const names = ["alice", "bob", "carol"];
     const providers = await Promise.all(names.map((name) => stage.open(name)));
-    // Each reaches another store first.
+    // Each reaches a different store first.
     stage.media.forEach((medium, store) => (medium.latencyMs = { request: 1 + store, answer: 1 }));
     const outcomes = await Promise.all(providers.map((provider) => stage.attempt(provider)));
     expect(outcomes.filter(({ kind }) => kind === "granted")).toHaveLength(1);
@@ -386,7 +386,7 @@ describe("several contenders", () => {
     expect((await stage.take(bob)).token).toBe(5n);
   });
 
-  test("have the same cost however many have been there", async () => {
+  test("cost the same however many there have been", async () => {
     const stage = new Stage();
     const cost: number[] = [];
     for (let index = 0; index < 40; index += 1) {

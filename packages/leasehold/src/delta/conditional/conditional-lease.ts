@@ -26,24 +26,24 @@ import { leaseRegister } from "../record/registers.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 
 /**
- * After this many split votes in a row an attempt reports the resource as held: a waiter tries again later.
+ * After this many consecutive split votes an attempt reports the resource as held; a waiter retries later.
  */
 const splitsMax = 12;
 
 /** Repetitions of a write that found its own newer record; a store cannot cause more. */
 const rewritesMax = 3;
 
-/** The minimum bound of the random pause after a split vote, ms. */
+/** The smallest upper bound of the random pause after a split vote, ms. */
 const backoffMsMin = 2;
 
-/** Resources that this process has released and remembers: about 10 megabytes. Any other is read again. */
+/** Resources remembered after this process released them: about 10 megabytes. Others are read again. */
 const leftMax = 10_000;
 
-/** The stores by whether their cell may be replaced. */
+/** The stores, grouped by whether their cell may be replaced. */
 interface Board {
   /** Stores whose cell may be replaced. */
   readonly open: number[];
-  /** Stores with a live lease of another, and for how long. */
+  /** Stores with a live lease of another participant, and for how long it lasts, ms. */
   readonly blocked: { readonly record: DeltaRecord; readonly untilMs: number }[];
 }
 
@@ -53,18 +53,16 @@ interface Reach {
   readonly step: Resumption;
 }
 
-/**
- * The shortest lease, in δ: time for a renewal that takes its whole δ, and for another when that one fails.
- */
+/** The shortest lease, in δ: time for a renewal that takes its whole δ, and for another one if that fails. */
 export const conditionalLeaseDelaysMin = 3;
 
 /**
- * The Δ-lease where every store can compare and set. It needs no bound on how long an operation takes: a
- * lease is taken when a majority of cells was replaced, each exactly as it had been observed, and a held cell
- * is replaced only when its observer has seen it unchanged for Δ on its own steady clock. Two majorities have
- * a store in common. There, a successor's replacement either came after the holder's last renewal, was based
- * on it, and waited its Δ out; or it came before that renewal, which then found another cell than it
- * expected, and failed.
+ * The Δ-lease where every store can compare and set. It needs no bound on the duration of an operation. A
+ * lease is acquired when a majority of cells was replaced, each exactly as it had been observed, and a held
+ * cell is replaced only when its observer has seen it unchanged for Δ on its own steady clock. Two majorities
+ * have a store in common. At that store a successor's replacement came either after the holder's last renewal
+ * or before it. In the first case it was based on that renewal, and waited for its Δ. In the second case the
+ * renewal found unexpected content in the cell, and failed.
  */
 export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly promise: LeaseProtocol["promise"];
@@ -175,9 +173,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Takes a resource that this process released last without a read, over the records that it left: the
-   * stores compare, so a wrong assumption costs a round, never more. Skipped when there would be no time for
-   * another round, and for a detached lease, which has to be read.
+   * Acquires a resource without a read if this process was the last to release it, over the records that it
+   * left: the stores compare, so a wrong assumption costs a round, never more. Skipped when there is no time
+   * for another round, and for a detached lease, which has to be read.
    */
   *#takeAgain(wish: AttemptWish, now: BothClocks): Protocol<ConditionalTenure | undefined> {
     const { farm, settings } = this.#environment;
@@ -190,7 +188,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return yield* this.#take(wish, cells, open, now);
   }
 
-  /** Replaces the open cells, and tries cells that could not be read as if they had never been written. */
+  /** Replaces the open cells. Cells that could not be read are tried as if they had never been written. */
   *#take(
     wish: AttemptWish,
     cells: readonly (CellOrError | undefined)[],
@@ -214,9 +212,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Writes *free* where the lost attempt's record is or may be, or restores *detached* after a failed
-   * adoption: until the detached lease is over nobody else may have it. Best effort: a record that it misses
-   * expires.
+   * Writes *free* where the failed attempt's record is or may be. After a failed adoption it restores
+   * *detached*, because nobody else may have the detached lease before its end. Best effort: a record that it
+   * misses expires.
    */
   *#withdraw(
     tenure: ConditionalTenure,
@@ -239,8 +237,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Writes a holder's record over its own cells. With `heals` also over cells that a contender might replace:
-   * a store that was silent or has lost a vote then counts again. Cells that it must not overwrite are read.
+   * Writes a holder's record over its own cells. With `heals` it also writes over cells that a contender
+   * might replace, so that a store that was silent or has lost a vote counts again. Cells that it must not
+   * overwrite are read.
    */
   *#write(tenure: ConditionalTenure, record: DeltaRecord, now: BothClocks, heals: boolean): Protocol<Reach> {
     const { farm } = this.#environment;
@@ -261,7 +260,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       ({ step } = yield* this.#replace(tenure, record, targets, rewrites === 0 ? reads : [], written));
       if (tenure.isBroken && heals) break;
       if (written.size >= farm.majority && heals) break;
-      // Only stores that answered are repeated: their present content is known.
+      // Only stores that answered are retried: their present content is known.
       todo = todo.filter(
         (store) => !written.has(store) && step.answers[store] !== undefined && mayReplace(store),
       );
@@ -270,7 +269,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return { written, step };
   }
 
-  /** One round of writes. Keeps the tenure's known cells up to date, also by late answers. */
+  /** One round of writes. Keeps the tenure's known cells up to date, even from late answers. */
   *#replace(
     tenure: ConditionalTenure,
     record: DeltaRecord,
@@ -303,8 +302,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       for (const store of targets)
         if (answers[store] === undefined) open += 1;
         else if (answers[store].kind === "written") wins += 1;
-      // Whether a majority can still be reached. Freeing and detaching continue without one: each cell
-      // counts.
+      // Whether a majority can still be reached. Freeing and detaching continue without one, because each
+      // cell counts.
       const hopes = record.state === "free" || record.detached !== undefined || wins + open >= farm.majority;
       return wins >= farm.majority || !hopes;
     };
@@ -354,11 +353,11 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return board;
   }
 
-  /** Milliseconds until a contender may replace the cell; 0 when it may. */
+  /** Milliseconds until a contender may replace the cell; 0 when it may now. */
   #untilOpenMs({ record }: Cell, resource: string, store: number, now: BothClocks): number {
     if (record === undefined || record.state === "free") return 0;
-    // A record that this process wrote itself in an attempt or a tenure that is over: it knows that it does
-    // not hold. Unless that lease was broken or detached: then the others come first.
+    // This process wrote the record in an attempt or a tenure that is over, so it knows that it does not
+    // hold. If that lease was broken or detached, others come first.
     const { writer, asked, detached } = record;
     if (writer === this.#environment.writer && asked?.broken !== true && detached === undefined) return 0;
     return this.observations.untilOverMs(resource, store, record, now.monotonicMs);
@@ -368,7 +367,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return record?.writer === this.#environment.writer && record.epoch === tenure.token;
   }
 
-  /** Whether one tenure alone blocks every majority. Split votes don't. */
+  /** Whether a single tenure blocks every majority. Split votes don't. */
   #isHeld({ blocked }: Board): boolean {
     const { size, majority } = this.#environment.farm;
     return blocked.some(({ record: { writer, epoch } }) => {

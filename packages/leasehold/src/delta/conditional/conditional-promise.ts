@@ -1,6 +1,6 @@
 import type { LeaseProtocol, ProtocolEnvironment } from "../lease-protocol.js";
 
-/** The guarantees of conditional leases, with this farm's numbers. */
+/** The guarantees of conditional leases, with the numbers of this farm. */
 export function conditionalPromise({ farm, settings }: ProtocolEnvironment): LeaseProtocol["promise"] {
   const { size, majority } = farm;
   const others = size - majority;

@@ -7,19 +7,16 @@ import type { Hold } from "../tenure.js";
  * there.
  */
 export class ConditionalTenure extends Tenure {
-  /**
-   * By the index of the store; `undefined` where nothing is known. A wrong assumption costs a round, never
-   * more.
-   */
+  /** By store index; `undefined` where nothing is known. A wrong assumption costs a round, never more. */
   readonly cells: (Cell | undefined)[];
   /** The record's `number` at the last write. */
   number: bigint;
   /**
-   * The greatest Δ that it ever wrote. A record with a smaller one could be observed as over while an older,
-   * longer record still counted.
+   * The greatest Δ that it ever wrote. A record with a smaller one could be considered over while an earlier
+   * record with a longer Δ still counted.
    */
   leaseMsMax: number;
-  /** The data for others to read, as JSON. */
+  /** The public data, as JSON. */
   data: string | undefined;
 
   constructor(resource: string, token: bigint, hold: Hold, number: bigint, cells: (Cell | undefined)[]) {

@@ -19,12 +19,12 @@ const ttlMs = 400;
 /** Timers never fire early, not even by the last bit. */
 const roundingMs = 1e-6;
 
-/** How much later each participant than the previous one gets answers about the past. */
+/** How much later than the previous one each participant gets its answers, ms. */
 const answerMs = 11;
 
 interface Outcome {
   readonly tenures: number;
-  /** How often two held at the same moment, and how often a token did not rise. */
+  /** How often two participants held at the same moment, and how often a token did not rise. */
   readonly overlaps: number;
   readonly disorders: number;
 }
@@ -44,9 +44,9 @@ function hardOfHearing(store: Store, timers: Timers, lateMs: number): Store {
 }
 
 /**
- * Participants whose clocks run at rates of their own, some of which get answers late, contend for one
- * resource, on stores that stall before and after they have taken effect, answer late, crash and, one at a
- * time, forget. At every step each participant is asked whether it holds.
+ * Participants whose clocks run at different rates contend for one resource; some of them get answers late.
+ * Stores stall before and after operations take effect, answer late, crash and, one at a time, forget. At
+ * every step each participant is asked whether it holds.
  */
 async function badDays(seed: number): Promise<Outcome> {
   const world = new VirtualWorld({ seed });
@@ -93,7 +93,7 @@ async function badDays(seed: number): Promise<Outcome> {
   };
 
   const runs = Promise.all(Array.from({ length: participants }, (_, index) => run(index)));
-  // No fault occurs before all have opened the farm.
+  // No fault occurs before all participants have opened the farm.
   await world.advance(1_000);
   let overlaps = 0;
   let forgetAgainStep = 0;
@@ -104,7 +104,7 @@ async function badDays(seed: number): Promise<Outcome> {
       if (chance(0.005)) medium.crash();
       if (chance(0.05)) medium.latencyMs = { request: random.next() * 3, answer: random.next() * 3 };
     }
-    // The guarantee is for a minority: the next may forget when the last has recovered.
+    // The guarantee covers a minority: a store may forget only when the last one has recovered.
     if (chance(0.02) && step >= forgetAgainStep) {
       farm.media[Math.floor(random.next() * storesOfFarm)]!.forget();
       forgetAgainStep = step + (20 * ttlMs) / stepMs;
@@ -133,8 +133,7 @@ test("with faulty stores and clocks there is one holder at a time, and tokens ri
 
 test("a hold that counts from the end of its write is detected", async () => {
   const seen = await duringFaults({ holdFromEndOfWrite: true }, async () => {
-    // The first seed is known to show it, as long as nothing changes the course of a run; 15, 16 and 50 do,
-    // too.
+    // The first seed is known to show it while nothing changes the course of a run; so do 15, 16 and 50.
     for (let seed = 12; seed <= 50; seed += 1) if ((await badDays(seed)).overlaps > 0) return seed;
     return undefined;
   });

@@ -8,9 +8,9 @@ import { bigintOf, greatestBigint, isDuration } from "../record/fields.js";
 /** The first word of the content of a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/2";
 
-/** The stores of a farm. A list of a greater generation replaces one of a smaller. */
+/** The stores of a farm. A list of a greater generation replaces one of a smaller generation. */
 export interface FarmList {
-  /** Increases when a store is replaced, and when one that has forgotten rejoins. */
+  /** Increases when a store is replaced, and when a store that has forgotten rejoins. */
   readonly generation: number;
   /** The markers of all stores, sorted. */
   readonly farm: readonly string[];
@@ -18,13 +18,15 @@ export interface FarmList {
 
 /** A store's data about the farm that it belongs to. */
 export interface FarmTerms extends FarmList {
-  /** The longest lease that any user of the farm asks for, ms: the wait when a store has forgotten. */
+  /** The longest lease that any user of the farm requests, ms. A store that has forgotten waits this long. */
   readonly leaseMsMax: number;
   /** The greatest δ that any user relies on, ms. */
   readonly delayMsMax: number;
-  /** Cells that a store may have forgotten count as this epoch: no lease by an earlier list has a greater one. */
+  /** The epoch of cells that a store may have forgotten: no lease under an earlier list has a greater one. */
   readonly epochFloor: bigint;
-  /** No lease by this list has a greater epoch. A process raises the bound before it uses a greater one. */
+  /**
+   * No lease under this list has a greater epoch. A process raises the bound before it uses a greater one.
+   */
   readonly epochMax: bigint;
 }
 
@@ -36,7 +38,10 @@ export interface FarmCell extends FarmTerms {
   readonly state: "ready" | "recovering";
   /** The generation in which the store joined. Writes of earlier generations may be forgotten. */
   readonly since: number;
-  /** In recovery: the least time since a list with this store was agreed on, ms by its users' steady clocks. */
+  /**
+   * During recovery: the least time since a list with this store was agreed on, ms by its users' steady
+   * clocks.
+   */
   readonly waitedMs: number;
 }
 
@@ -97,9 +102,9 @@ export function sameCell(a: FarmCell, b: FarmCell): boolean {
 }
 
 /**
- * A total order of lists: the later generation first. Two processes that saw different markers of a store
- * that came back twice may each have written a list for the same generation; either will do, as long as all
- * take the same.
+ * A total order of lists: later generations first. If a store came back twice, two processes that saw
+ * different markers of it may each have written a list for the same generation. Either list will do, as long
+ * as all processes choose the same.
  */
 export function compareLists(a: FarmList, b: FarmList): number {
   if (a.generation !== b.generation) return b.generation - a.generation;
@@ -108,9 +113,9 @@ export function compareLists(a: FarmList, b: FarmList): number {
 }
 
 /**
- * The terms of `list` by all cells that were read. Bounds only grow. The epochs of leases by other lists are
- * below the floor: a majority agreed on the list, and a majority on the greatest epoch of any lease, so the
- * two have a store in common.
+ * The terms of `list`, merged from all cells that were read. Bounds only grow. The epochs of leases under
+ * other lists are below the floor: a majority agreed on the list, and a majority on the greatest epoch of any
+ * lease, so the two majorities have a store in common.
  */
 export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerms[]): FarmTerms {
   const epochs = cells.map((cell) =>
@@ -127,11 +132,11 @@ export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerm
 }
 
 /**
- * The merged cells of a slotted store's writers: a state that any of them reached has been reached, and
+ * Merges the cells of a slotted store's writers: a state that any of them reached has been reached, and
  * bounds only grow.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have founded it with different stores, or rely on
- * different δ.
+ *   different δ.
  */
 export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
   const [latest] = cells.toSorted((a, b) => compareLists(a, b) || rank(b) - rank(a));

@@ -18,7 +18,7 @@ import { leaseRegister } from "../record/registers.js";
 import { farmRegister } from "../store.js";
 
 describe("a store that has forgotten", () => {
-  /** Alice holds by the first two stores; the first forgets; bob can reach it and the third. */
+  /** Alice holds through the first two stores. The first forgets. Bob can reach it and the third. */
   async function forgotten(): Promise<{ stage: Stage; bob: DeltaProvider; grant: Grant }> {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
@@ -64,12 +64,12 @@ describe("a store that has forgotten", () => {
     expect(stage.cells()).toMatchObject(
       [1, 1, 1].map((generation) => ({ state: "ready", generation, farm })),
     );
-    // Only the two that know nothing of alice's tenure.
+    // Only the two stores that do not know alice's tenure.
     stage.media[1]!.failing = new LeaseholdError("STORE_UNAVAILABLE");
     expect((await stage.take(bob)).token).toBeGreaterThan(grant.token);
   });
 
-  test("is noticed by a holder in the middle of its run, which keeps holding by the others", async () => {
+  test("is noticed by a running holder, which keeps holding through the others", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);
@@ -94,7 +94,7 @@ describe("a store that has forgotten", () => {
     expect(medium.cells("r")).toEqual([]);
   });
 
-  test("is refused when half of the stores have forgotten, as the holders are unknown", async () => {
+  test("is refused when half of the stores have forgotten, because the holders are unknown", async () => {
     const stage = new Stage();
     await stage.open("alice");
     for (const medium of stage.media.slice(1)) medium.forget();
@@ -132,7 +132,7 @@ describe("a store that comes back", () => {
     );
   });
 
-  test("counts again when the only list that had it lost against another of its generation", async () => {
+  test("counts again when the only list that had it lost to another of its generation", async () => {
     const settled = async () => {
       const stage = new Stage(5);
       const alice = await stage.open("alice");
@@ -178,7 +178,7 @@ describe("a store that comes back", () => {
       return Infinity;
     };
     const users = await usersUntilReady();
-    // Never sooner than a user that stays would have it.
+    // Never sooner than for a user that stays.
     expect(users).toBeGreaterThanOrEqual(Math.floor(recoveryMs / 300));
     expect(users).toBeLessThan(2 * (recoveryMs / 300));
     await duringFaults({ waitIsForgotten: true }, async () => expect(await usersUntilReady()).toBe(Infinity));
@@ -221,7 +221,7 @@ test("with unbounded epochs, a planted mistake, may have had greater tokens than
   });
 });
 
-test("no lease takes an epoch that a majority has not allowed", async () => {
+test("no lease uses an epoch that a majority has not allowed", async () => {
   const stage = new Stage();
   const alice = await stage.open("alice");
   const max = stage.cells()[0]!.epochMax;
@@ -235,7 +235,7 @@ test("no lease takes an epoch that a majority has not allowed", async () => {
   for (const cell of stage.cells()) expect(cell!.epochMax).toBeGreaterThan(max);
 });
 
-/** As if the resource had been taken this often. */
+/** As if the resource had been acquired this often. */
 async function freeRecordAt(stage: Stage, provider: DeltaProvider, epoch: bigint) {
   await stage.wait(provider.release(await stage.take(provider)));
   const register = leaseRegister("r");
@@ -245,7 +245,7 @@ async function freeRecordAt(stage: Stage, provider: DeltaProvider, epoch: bigint
 }
 
 describe("stores that forget when they restart", () => {
-  test("have to wait at the first use, as they may have been in use before", async () => {
+  test("have to wait at the first use, because they may have been in use before", async () => {
     const stage = new Stage(3, { durable: false });
     const alice = await stage.open("alice");
     const outcome = await stage.attempt(alice);

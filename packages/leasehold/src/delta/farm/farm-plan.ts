@@ -8,17 +8,17 @@ export type FarmAnswer =
 
 /** The farm that the answers of all stores describe. */
 export type FarmPlan =
-  /** These stores were never used before, but not all of them answer: no farm can be founded yet. */
+  /** These stores were never used before, and not all of them answer: no farm can be founded yet. */
   { readonly kind: "unfounded" } | Founded;
 
-/** A majority has to have these terms before anything else counts. */
+/** The terms, which a majority must have before anything else counts. */
 export interface Founded extends FarmTerms {
   readonly kind: "farm";
   /** Stores that belong to it, by index. */
   readonly members: readonly number[];
-  /** Stores in the place of others that have forgotten, or were replaced. */
+  /** Stores that replace others which have forgotten or were removed. */
   readonly newcomers: readonly number[];
-  /** Stores that belonged to it until a newcomer took their place: this list of stores is out of date. */
+  /** Stores that belonged to it until a newcomer took their place: this list of stores is outdated. */
   readonly replaced: readonly number[];
 }
 
@@ -34,7 +34,7 @@ export function planFarm(names: readonly string[], answers: readonly FarmAnswer[
   const twin = answered.find(({ id }, index) => answered.findIndex((other) => other.id === id) !== index);
   if (twin !== undefined)
     throw mismatch(`${names[twin.store]} is in the list of stores twice, or is a copy of another of them`);
-  // A cell that names another marker came with a copy of that store.
+  // A cell that names another marker is part of a copy of that store.
   const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
   const everybody = answered.map(({ store }) => store);
   const latest = latestOf(known, answers.length);
@@ -55,7 +55,7 @@ export function planFarm(names: readonly string[], answers: readonly FarmAnswer[
     throw mismatch(
       `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
     );
-  // A store on another list of the same generation has lost against this one, and joins as a newcomer.
+  // A store on another list of the same generation has lost to this one, and joins as a newcomer.
   const wasMember = ({ id, cell }: (typeof answered)[number]) =>
     cell?.id === id && cell.generation < generation;
   const replaced = strangers.filter(wasMember).map(({ store }) => store);
@@ -64,7 +64,8 @@ export function planFarm(names: readonly string[], answers: readonly FarmAnswer[
 }
 
 /**
- * The last list. Of several for the last generation, the one that a majority has, or else the first in order.
+ * The last list. If there are several for the last generation: the one that a majority has, or else the first
+ * in order.
  */
 function latestOf(known: readonly FarmCell[], size: number): FarmCell | undefined {
   const inOrder = known.toSorted(compareLists);

@@ -13,10 +13,7 @@ const leaseMsMax = 1_000;
 
 /** One process's access to a store, which it may lose while others keep theirs. */
 class Way extends MemoryStore {
-  /**
-   * Requests of these kinds are lost; `farm`: those for the farm's register, `writes`: those that would
-   * change it.
-   */
+  /** Which requests are lost: `farm` those for the farm's register, `writes` those that would change it. */
   cut: "nothing" | "farm" | "writes" | "everything" = "nothing";
   /** The latency of writes, ms. */
   lateMs = 0;
@@ -38,7 +35,7 @@ class Way extends MemoryStore {
   }
 }
 
-/** A program with a list of stores of its own. */
+/** A program with its own list of stores. */
 interface Program {
   readonly ways: readonly Way[];
   readonly provider: Promise<DeltaProvider>;
@@ -88,7 +85,7 @@ async function attempt(provider: DeltaProvider): Promise<Grant | undefined> {
   return outcome.kind === "granted" ? outcome.grant : undefined;
 }
 
-/** Acquires the resource, and renews it as long as it can. */
+/** Acquires the resource, and renews it while it can. */
 function campaign(provider: DeltaProvider, world: VirtualWorld) {
   const state = { grant: undefined as Grant | undefined, tenures: 0, isOver: false };
   const run = async () => {
@@ -105,7 +102,7 @@ function campaign(provider: DeltaProvider, world: VirtualWorld) {
   return { state, done: run() };
 }
 
-describe("two programs, one with another store in the place of the first", () => {
+describe("two programs, one of which has replaced the first store", () => {
   test.each([
     ["atomic", "that learns of the new list", "nothing"],
     ["atomic", "that learns nothing", "farm"],
@@ -152,8 +149,8 @@ describe("two programs, one with another store in the place of the first", () =>
       await Promise.all([stage.wait(first.query("r", 100)), stage.wait(second.query("r", 100))]);
     }
     expect(stage.cell(3)?.state).toBe("ready");
-    // Majorities that do not overlap: {0, 1} for the old list, and {2, 3} for the new one. The old program has
-    // just learned of the new list, and sees nothing of the farm but its former store now.
+    // Majorities that do not overlap: {0, 1} for the old list, and {2, 3} for the new one. The old program
+    // has just learned of the new list, and now sees nothing of the farm but its former store.
     old.ways[1]!.cut = "farm";
     old.ways[2]!.cut = "everything";
     renewed.ways[0]!.cut = "everything";
@@ -169,7 +166,7 @@ describe("two programs, one with another store in the place of the first", () =>
     await Promise.all([done, otherDone]);
   });
 
-  test("the old one continues with the common stores, and reports the fault of the others", async () => {
+  test("the old one continues with the shared stores, and reports the fault of the others", async () => {
     const stage = new Stage();
     const old = await stage.wait(stage.open("old", [0, 1, 2]).provider);
     await stage.wait(stage.open("new", [1, 2, 3]).provider);
@@ -201,7 +198,7 @@ describe("two programs, one with another store in the place of the first", () =>
 
 test("two lists that are used for the first time at once do not both become farms", async () => {
   const stage = new Stage();
-  // Each of the two shared stores gets another list first, and then the other one.
+  // Each of the two shared stores gets a different list first, and then the other one.
   const late = (index: number) => (ways: readonly Way[]) => void (ways[index]!.lateMs = 10);
   const programs = [stage.open("a", [0, 1, 2], late(1)), stage.open("b", [1, 2, 3], late(1))];
   await stage.world.advance(5);

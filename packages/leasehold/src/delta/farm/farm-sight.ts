@@ -20,7 +20,7 @@ export function ownCell(sight: Sight): FarmCell | undefined {
   return sight.kind === "answered" && sight.cell?.id === sight.id ? sight.cell : undefined;
 }
 
-/** Whether the store's cell has all of the terms. */
+/** Whether the store's cell contains all of the terms. */
 export function knows(sight: Sight, terms: FarmTerms): boolean {
   const cell = ownCell(sight);
   return cell !== undefined && sameTerms(cell, terms);
@@ -43,7 +43,7 @@ export function agreedEpochMax(
   return bounds.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0))[majority - 1];
 }
 
-/** Only the store's waiting time was written: that is no reason to look again. */
+/** Only the store's waiting time was written, which is no reason to look again. */
 export function isMereWait(sight: Sight, request: StoreRequest | undefined): boolean {
   const cell = ownCell(sight);
   if (cell === undefined || (request?.op !== "replace" && request?.op !== "put")) return false;

@@ -9,7 +9,7 @@ import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister } from "../store.js";
 
 describe("a farm", () => {
-  test("is founded at the first use, and found at every other one", async () => {
+  test("is founded at the first use, and found at every later one", async () => {
     const stage = new Stage();
     await Promise.all([stage.open("alice"), stage.open("bob")]);
     const ids = stage.media.map(({ id }) => id);
@@ -33,7 +33,7 @@ describe("a farm", () => {
     expect(stage.media.map(({ performed }) => performed.replace)).toEqual(before);
   });
 
-  test("cannot be founded while a store is silent, and can be joined then", async () => {
+  test("cannot be founded while a store is silent, but can be joined", async () => {
     const stage = new Stage();
     stage.media[1]!.stall("requests");
     expect(await refused(stage.open("alice"))).toMatch(/^NO_QUORUM: .*the first use needs all stores/);
@@ -61,7 +61,7 @@ describe("a farm", () => {
     ).toMatchObject({ members: [0, 1, 2], newcomers: [] });
   });
 
-  test("learns of longer leases before they are taken, and never of shorter ones", async () => {
+  test("records longer leases before they are acquired, and never shorter ones", async () => {
     const stage = new Stage();
     await stage.open("alice");
     await stage.open("bob", { leaseMsMax: 9_000, delayMs: 70 });
@@ -200,7 +200,7 @@ describe("a farm of stores that can only write", () => {
     const stage = new Stage(3, { kind: "slotted" });
     const alice = await stage.open("alice");
     const grant = await untilTaken(stage, alice, 1_000);
-    // The looks after its own announcements read the cells once more.
+    // The looks after the farm's own announcements read the cells once more.
     for (let renewals = 0; renewals < 3; renewals += 1) {
       await stage.world.advance(300);
       expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
@@ -224,11 +224,11 @@ describe("a farm of stores that can only write", () => {
     const alice = await stage.open("alice");
     const ttlMs = alice.guarantees.ttlMinMs;
     expect(ttlMs).toBe(11 * delayMs);
-    // Each operation takes nearly as long as allowed.
+    // Each operation takes nearly the time allowed.
     for (const medium of stage.media) medium.latencyMs = { request: 0.49 * delayMs, answer: 0.48 * delayMs };
     const grant = await untilTaken(stage, alice, ttlMs);
     for (let renewals = 0; renewals < 10; renewals += 1) {
-      // As the waist does: when a third has passed since it was asked for.
+      // Like the waist: when a third of the lease has passed since it was requested.
       await stage.world.advance(Math.max(0, grant.remainingMs() - (2 * ttlMs) / 3));
       expect(await stage.wait(alice.renew(grant, ttlMs))).toBe(true);
       expect(grant.remainingMs()).toBeGreaterThan(0);

@@ -13,10 +13,10 @@ import { majorityOf } from "../../common/majority.js";
 import { greatestBigint } from "../record/fields.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
 
-/** Others may change the farm's cells at the same time; they cannot do so all the time. */
+/** Rounds of a look. Other processes may change the farm's cells at the same time, but not every time. */
 const looksMax = 5;
 
-/** Looks at the farm per validity of one look: when one fails there is time for another. */
+/** Looks at the farm per validity period of one look: if one fails, there is time for another. */
 const looksPerView = 2;
 
 /**
@@ -26,15 +26,15 @@ const looksPerView = 2;
 const delaysOfGrace = 7;
 
 /**
- * Epochs that the farm's cells allow beyond those in use: the bound is raised once in a hundred seconds of
- * the busiest resource, and a store that forgets costs no more. The paper's lease, whose contending takes a
- * wait, has the writer's name in the lower 32 bits of an epoch (`paper/site.ts`).
+ * Epochs that the farm's cells allow beyond those in use. The busiest resource makes the bound rise once in a
+ * hundred seconds, and a store that forgets costs no more. In the paper's lease, whose contending includes a
+ * wait, the lower 32 bits of an epoch identify the writer (`paper/site.ts`).
  */
 export const epochsAheadOf = { atomic: 1n << 20n, slotted: 1n << 42n };
 
 /**
- * Bits for a lease's `number` within one generation. No token has it: it is a timestamp, and grows with each
- * renewal.
+ * Bits for a lease's `number` within one generation. It isn't part of tokens: it belongs to the timestamp,
+ * and grows with each renewal.
  */
 const numberBits = 77n;
 
@@ -47,16 +47,16 @@ interface Member {
   since: number;
   /**
    * A list with this marker was agreed on at least `ms` before `atMs` of this process's steady clock. The
-   * time that others have waited is stored in the store's cell: each began to count after it had read that,
-   * so no time is counted twice.
+   * store's cell records the time that others have waited. Each began to count after reading it, so no time
+   * is counted twice.
    */
   waited: { readonly ms: number; readonly atMs: number } | undefined;
   /** The store's waiting time before it counts, ms. */
   waitMs: number;
-  /** Why it is unknown or recovering, or why it does not count once the last look is too old. */
+  /** Why it is unknown or recovering, or why it stops counting once the last look is too old. */
   error: LeaseholdError;
   /**
-   * The last read of a store that can report that nothing was announced since: an idle look costs it one
+   * The last read, if the store can report that nothing was announced since: an idle look then costs one
    * sector.
    */
   seen?: Seen | undefined;
@@ -64,24 +64,23 @@ interface Member {
 
 /**
  * The stores of a farm: which of them count, and since when. A store whose marker has changed has forgotten,
- * or was replaced by another. There may be leases that it does not know, and processes that have not noticed
- * yet may still take some without it: by the old list. Majorities of the old list and of the new one need not
+ * or was replaced by another. It may not know existing leases, and processes that have not noticed yet may
+ * still acquire leases without it, under the old list. Majorities of the old list and of the new one need not
  * overlap. So:
  *
- * 1. A process that notices it writes the new list, in a new *generation*, to a majority of the old list's
- *    stores: the newcomer itself gets it only when they have it, and nobody begins a next generation before
- *    that.
- * 2. A process sends the stores nothing unless a look that it began at most V ago has shown it a majority
- *    that agrees with its own terms (`refusal`). That majority and the one of 1 have a store in common, so V
- *    after 1 nobody takes or renews a lease by the old list any more.
- * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the
- *    old list is over. The time that its users have waited, one after the other, is stored in its cell, so
- *    that users which never live that long get it back, too.
- * 4. The newcomer's empty cells count as an epoch greater than that of any lease by the old list
- *    (`epochFloor`): a process takes no epoch above the bound that it has seen a majority agree on
- *    (`epochMax`), and that majority and the one of 1 have a store in common.
+ * 1. A process that notices the change writes the new list, in a new *generation*, to a majority of the old
+ *    list's stores: the newcomer gets it only after them, and nobody begins the next generation before that.
+ * 2. A process sends the stores nothing unless a look that it began at most V ago found a majority that
+ *    agrees with its own terms (`refusal`). That majority and the one of step 1 have a store in common, so V
+ *    after step 1 nobody acquires or renews a lease under the old list any longer.
+ * 3. The newcomer counts when V and the longest lease, stretched, have passed since step 1: then every lease
+ *    under the old list is over. Its cell stores the time that its users have waited, one after another, so
+ *    that it returns even if no user lives that long.
+ * 4. The newcomer's empty cells count as an epoch greater than that of any lease under the old list
+ *    (`epochFloor`). A process uses no epoch above the bound that it has seen a majority agree on
+ *    (`epochMax`), and that majority and the one of step 1 have a store in common.
  *
- * V is the longest lease that a process may ask for, which the stores know (`leaseMsMax`).
+ * V is the longest lease that a process may request, which the stores know (`leaseMsMax`).
  *
  * A new farm is founded when all of its stores have been seen to agree, so two lists that share a store
  * cannot both be founded.
@@ -101,7 +100,7 @@ export class Farm implements FarmView, StoreFilter {
   #epochWanted = 0n;
   /** The start of the last look in which a majority agreed with this process's terms. */
   #confirmed: BothClocks | undefined;
-  /** The look in progress, to its end. */
+  /** The look in progress, until its end. */
   #looking: Promise<void> | undefined;
   /** The same, for callers that only need to know which stores count. */
   #confirming: Promise<void> | undefined;
@@ -169,7 +168,7 @@ export class Farm implements FarmView, StoreFilter {
     return this.#members[store]!.state === "ready" && this.#isBelieved(now, 0);
   }
 
-  /** Whether the last look counts, and will for `forMs` more. */
+  /** Whether the last look is valid, and will be for `forMs` more. */
   #isBelieved(now: BothClocks, forMs: number): boolean {
     return this.#ageMs(now) + forMs < this.#settings.leaseMsMax;
   }
@@ -187,8 +186,8 @@ export class Farm implements FarmView, StoreFilter {
   }
 
   /**
-   * Confirms the terms periodically, and checks stores that do not count. `undefined` when there is nothing
-   * to do; otherwise resolves when a majority counts again, or when the look has ended without.
+   * Confirms the terms periodically, and checks stores that do not count. Returns `undefined` when there is
+   * nothing to do. Otherwise resolves when a majority counts again, or when the look has ended without that.
    */
   tend(driver: Driver): Promise<void> | undefined {
     if (this.#looking !== undefined) return this.#confirming;
@@ -211,8 +210,7 @@ export class Farm implements FarmView, StoreFilter {
   }
 
   /**
-   * Stores the time waited in a recovering store's cell, for later users. To be called by a process that
-   * closes.
+   * Adds the time waited to a recovering store's cell, for later users. To be called when a process closes.
    */
   async leave(driver: Driver): Promise<void> {
     if (!this.#members.some(({ state }) => state === "recovering")) return;
@@ -232,7 +230,7 @@ export class Farm implements FarmView, StoreFilter {
     }
   }
 
-  /** Whether a majority of the stores knows the farm, and allows leases as long as here. */
+  /** Whether a majority of the stores knows the farm, and allows leases of the length used here. */
   get isFounded(): boolean {
     return this.#isFounded;
   }
@@ -243,7 +241,7 @@ export class Farm implements FarmView, StoreFilter {
     return this.#members.reduce((ready, { state }) => ready + (state === "ready" ? 1 : 0), 0);
   }
 
-  /** Why the last look failed; nothing is known then. */
+  /** Why the last look failed; none of its results are known then. */
   get fault(): LeaseholdError | undefined {
     return this.#fault;
   }
@@ -258,12 +256,12 @@ export class Farm implements FarmView, StoreFilter {
     return noMajority(this.size, this.majority, this.ready(now), errors);
   }
 
-  /** Half of the remaining epochs are kept for the time that raising the bound takes. */
+  /** Half of the remaining epochs are reserved for use while the bound is being raised. */
   get #isShortOfEpochs(): boolean {
     return this.#epochWanted + this.#epochsAhead / 2n > this.#epochMax;
   }
 
-  /** The age of the last valid look: none is valid while the clocks disagree. */
+  /** The age of the last valid look, ms. None is valid while the clocks disagree. */
   #ageMs(now: BothClocks): number {
     const { leaseMsMax } = this.#settings;
     if (this.#confirmed === undefined || clocksDisagree(this.#confirmed, now, leaseMsMax)) return Infinity;
@@ -290,8 +288,9 @@ export class Farm implements FarmView, StoreFilter {
       this.#checkDelay(read);
       const plan: Founded = { ...read, ...this.#bounds(read) };
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
-      // Stores that the newer list has left make none of them count. But if a majority of them agrees on the
-      // older list, the newer one was never agreed on: two majorities of the older list have a store in common.
+      // If the stores show an older list than this process knows, none of them count. But if a majority of
+      // them agrees on the older list, the newer one was never agreed on: two majorities of the older list
+      // have a store in common.
       if (read.generation < this.#generation && knowing < this.majority) return;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
       this.#generation = Math.max(this.#generation, plan.generation);
@@ -307,7 +306,7 @@ export class Farm implements FarmView, StoreFilter {
 
   /**
    * A majority has just confirmed this process's terms. While the bound on epochs is being raised, the
-   * process relies on the old one: nobody has to wait for the stores to be updated.
+   * process relies on the old bound, so nobody has to wait for the stores to be updated.
    */
   #confirm(begun: BothClocks, epochMax: bigint, now: BothClocks): void {
     this.#isFounded = true;
@@ -329,12 +328,11 @@ export class Farm implements FarmView, StoreFilter {
     const sights = this.#members.map((member, store): Sight => {
       const answer = answers[store];
       const sight = sightOf(answer, member.traits, member.error, member.seen?.sight);
-      // An answer without a mark ends the time in which later ones can report that nothing was announced
-      // since.
+      // An answer without a mark: from here on the store cannot report that nothing was announced since.
       if (answer?.kind === "cells" && sight.kind === "answered")
         member.seen = answer.mark === undefined ? undefined : { mark: answer.mark, sight };
       if (sight.kind === "silent") {
-        // A store that counts continues to: silence is no reason to distrust its next answer.
+        // A store that counts keeps counting: silence is no reason to distrust its next answer.
         if (member.state !== "ready") member.state = "unknown";
         member.error = sight.error;
       } else if (member.id !== sight.id) {
@@ -346,8 +344,9 @@ export class Farm implements FarmView, StoreFilter {
   }
 
   /**
-   * Where a store can only write, a contender's pause must be as long as the others' writes may take: the
-   * very first writes of two that rely on different δ are not safe, so all must use the founder's.
+   * Where a store can only write, a contender's pause must be as long as the others' writes may take. The
+   * very first writes of two processes that rely on different δ are not safe, so all must use the founder's
+   * δ.
    */
   #checkDelay({ delayMsMax }: Founded): void {
     const isSlotted = this.#members.some(({ traits }) => traits.kind === "slotted");
@@ -389,18 +388,19 @@ export class Farm implements FarmView, StoreFilter {
     });
   }
 
-  /** How long a store of the list waits until it counts, from when the list is agreed on. */
+  /** How long a store of the list waits before it counts, from the time the list is agreed on, ms. */
   #waitMs({ generation, leaseMsMax, delayMsMax }: Founded, { traits }: Member): number {
     const { clockRateError } = this.#settings;
     const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
     if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);
-    // At the first use there is no old list, and a durable store has forgotten nothing. Whether any other
-    // store is new or was emptied is unknown: its age proves nothing.
+    // At the first use there is no old list, and a durable store has forgotten nothing. For other stores it
+    // is unknown whether they are new or were emptied: their age proves nothing.
     return traits.durable ? 0 : stretched(leaseMs, clockRateError);
   }
 
   /**
-   * The farm with the newcomers in it, in a generation that no lease has yet. Its old members get it first.
+   * The farm including the newcomers, in a new generation that no lease has yet. Its old members get it
+   * first.
    */
   #admission(plan: Founded): Founded | undefined {
     const ids = this.#members.map(({ id }) => id);
@@ -409,20 +409,20 @@ export class Farm implements FarmView, StoreFilter {
     // A store that was never seen cannot be distinguished from a newcomer.
     if (newcomers.length === 0 || others.length + newcomers.length !== this.size) return undefined;
     const farm = [...others, ...newcomers.map((store) => ids[store]!)].toSorted();
-    // Every epoch of leases by the present list is below the floor of the newcomers' empty cells.
+    // No lease under the present list has an epoch above the floor of the newcomers' empty cells.
     const epochs = { epochFloor: plan.epochMax, epochMax: plan.epochMax + this.#epochsAhead };
     return { ...plan, ...epochs, farm, generation: plan.generation + 1 };
   }
 
   /**
-   * Writes the farm into each member whose cell differs. True when a store's cell is no longer the one that
-   * was read.
+   * Writes the farm to each member whose cell differs. True when a store's cell is no longer the one that was
+   * read.
    */
   *#publish(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): Protocol<boolean> {
     const requests = this.#members.map((member, store): StoreRequest | undefined => {
       const sight = sights[store]!;
       if (!plan.members.includes(store) || sight.kind === "silent") return undefined;
-      // A newcomer must not count towards the majority that knows of it.
+      // A newcomer must not count towards the majority that has the list.
       if (plan.generation > 0 && ownCell(sight) === undefined && !isAgreed) return undefined;
       const isReady = member.state === "ready" || untilReadyMs(member, nowMs) === 0;
       return this.#requestFor(cellFor(plan, member, isReady, nowMs), sight, store);
@@ -448,7 +448,7 @@ export class Farm implements FarmView, StoreFilter {
   }
 }
 
-/** A list with this store was agreed on at least this long ago, ms; -1 when this process knows of none. */
+/** The least time since a list with this store was agreed on, ms; -1 when this process knows of none. */
 function waitedMs({ waited }: Member, nowMs: number): number {
   return waited === undefined ? -1 : waited.ms + nowMs - waited.atMs;
 }

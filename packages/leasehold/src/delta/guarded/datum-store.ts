@@ -9,21 +9,21 @@ import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from 
 /** The format of the datum that follows a record. */
 const datumFormat = "leasehold-datum/1";
 
-/** The prefix of cells with a datum: readers of plain leases on the same store must not find them. */
+/** The prefix of cells with a datum, which hides them from readers of plain leases on the same store. */
 const datumPrefix = "datum/";
 
-/** Room for the record in front of the datum: the longest name, holder and label fit. */
+/** Space for the record in front of the datum: the longest name, holder and label fit. */
 const recordBytesMax = 4_096;
 
 /** The overhead of a datum's envelope, bytes. */
 const datumLineBytes = 32;
 
-/** Cells that are cached. Any other costs another read. */
+/** Cells in the cache. Others cost an additional read. */
 const seenMax = 1_000;
 
 const newline = 0x0a;
 
-/** A datum that its holder wants written with its next renewal. */
+/** A datum that its holder wants to write with its next renewal. */
 export interface Offer {
   readonly datum: string;
   /** The token of the tenure that may write it. */
@@ -34,16 +34,16 @@ export interface Offer {
 /** The content of a cell: the lease's record, and the datum that it guards. */
 export interface GuardedContent {
   readonly record: DeltaRecord;
-  /** Absent where none was ever written. */
+  /** Absent if none was ever written. */
   readonly datum?: string;
 }
 
 /**
  * Keeps a datum in the cell of its lease (sections 2.3 and 10 of the paper). The algorithm above sees plain
- * records; this store writes every record with the present datum, or with the one that the holder offers. A
- * record is replaced only if the cell is exactly what was last read, and that includes the datum: a process
- * that no longer holds the lease cannot write the datum, whatever its clock says, and a renewal and a write
- * of the datum are one operation.
+ * records; this store adds to every record the present datum, or the one that the holder offers. A record is
+ * replaced only if the whole cell, including the datum, is exactly what was last read. So a process that no
+ * longer holds the lease cannot write the datum, whatever its clock says, and a renewal and a write of the
+ * datum are one operation.
  */
 export class DatumStore implements Store {
   readonly traits: StoreTraits;
@@ -51,8 +51,7 @@ export class DatumStore implements Store {
   /** The last content read from each register: an assumption that each write verifies. */
   readonly #seen = new Map<string, Uint8Array>();
   /**
-   * The registers that are followed, with the latest content that this process has written there and the
-   * store has acknowledged.
+   * The tracked registers, with the latest content that this process wrote there and the store acknowledged.
    */
   readonly #followed = new Map<string, { followers: number; latest: GuardedContent | undefined }>();
   readonly #offers = new Map<string, Offer>();
@@ -75,7 +74,7 @@ export class DatumStore implements Store {
     return this.#inner.traits.bytesMax - recordBytesMax - datumLineBytes;
   }
 
-  /** From now on the holder's renewals write the datum, until {@link withdraw}. */
+  /** From now on the holder's renewals write the datum, until {@link withdraw} is called. */
   offer(resource: string, token: bigint, datum: string): Offer {
     const offer = { datum, token, isWritten: false };
     this.#offers.set(resource, offer);
@@ -98,7 +97,7 @@ export class DatumStore implements Store {
     };
   }
 
-  /** The latest content that this process has written in a tenure, since the resource is followed. */
+  /** The latest content that this process wrote in a tenure since tracking of the resource began. */
   written(resource: string, token: bigint): GuardedContent | undefined {
     const content = this.#followed.get(datumRegister(resource))?.latest;
     return content?.record.epoch === token ? content : undefined;
@@ -160,7 +159,7 @@ export class DatumStore implements Store {
     return answer;
   }
 
-  /** Only renewals of the tenure that offered a datum write it; any other write keeps the present one. */
+  /** Only renewals of the tenure that offered a datum write it; other writes keep the present one. */
   #offerFor(register: string, next: Uint8Array): Offer | undefined {
     const offer = this.#offers.get(register.slice(datumPrefix.length));
     if (offer === undefined) return undefined;
@@ -183,7 +182,7 @@ export class DatumStore implements Store {
     if (this.#seen.size > seenMax) this.#seen.delete(this.#seen.keys().next().value!);
   }
 
-  /** Compared by stamp: the answer to an earlier write may arrive after that to a later one. */
+  /** Compared by stamp: the answer to an earlier write may arrive after the answer to a later one. */
   #acknowledge(register: string, content: GuardedContent): void {
     const followed = this.#followed.get(register);
     if (followed !== undefined && compareStamps(content.record, followed.latest?.record) > 0)

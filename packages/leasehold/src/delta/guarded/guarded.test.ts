@@ -15,7 +15,7 @@ import type { Store } from "../store.js";
 
 const ttlMs = 1_000;
 
-/** A process's access to a store, on which its writes, or the answers to them, can be held back. */
+/** A process's access to a store. Its writes, or their answers, can be held back. */
 class HeldBack {
   #held: "writes" | "answers" | undefined;
   readonly #waiting: (() => void)[] = [];
@@ -83,7 +83,7 @@ class Stage {
   }
 }
 
-describe("a datum beside its lease", () => {
+describe("a datum kept with its lease", () => {
   test("is written with one operation, which renews the lease as well", async () => {
     const stage = new Stage();
     const cells = await stage.open();
@@ -222,7 +222,7 @@ describe("a holder, former or not,", () => {
     expect([guarded.datum, stage.stored("r")]).toEqual(["one", "one"]);
   });
 
-  test("whose answer arrives after that to its next write goes by the next one", async () => {
+  test("whose answer arrives after the answer to its next write keeps the later one", async () => {
     const stage = new Stage();
     const way = new HeldBack();
     const cells = await stage.open(undefined, way);
@@ -307,9 +307,9 @@ describe("an unexpected record", () => {
 });
 
 /**
- * Processes increment a number beside its lease under faults: they are stopped, their operations stall before
- * or after they take effect. A process writes what it has read plus one, so a write out of order is lost or
- * repeated.
+ * Processes increment a number kept with its lease, under faults: they are stopped, and their operations
+ * stall before or after taking effect. A process writes the value it has read plus one, so a write out of
+ * order loses or repeats an increment.
  */
 async function count(seed: number): Promise<{ history: number[]; acknowledged: number; takeovers: number }> {
   const stage = new Stage();

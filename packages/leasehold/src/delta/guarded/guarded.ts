@@ -6,19 +6,19 @@ import type { StoreAnswer, StoreRequest } from "../store.js";
 import { contentOf, datumRegister, type DatumStore } from "./datum-store.js";
 
 /**
- * Renewals per write. A write may share a renewal in flight, which began without it: then it needs the next
- * one.
+ * Renewals per write. A write may share a renewal already in flight that does not include it: then it needs
+ * the next one.
  */
 const renewalsMax = 3;
 
 /** Timeout of a read at the store, in δ. */
 const delaysPerRead = 3;
 
-/** The datum beside a lease. */
+/** The datum stored with a lease. */
 export interface GuardedDatum {
-  /** Absent where none was ever written. */
+  /** Absent if none was ever written. */
   readonly datum?: string;
-  /** The token under which the cell was last written; absent where it never was. */
+  /** The token under which the cell was last written; absent if it never was. */
   readonly token?: bigint;
 }
 
@@ -26,16 +26,19 @@ export interface GuardedDatum {
 export interface GuardedLease extends AsyncDisposable {
   /** An ordinary lease: it renews itself and reports its loss. */
   readonly lease: Lease;
-  /** The datum as the holder knows it: what it found when it took the lease, or what it has written since. */
+  /**
+   * The datum as the holder knows it: the one found when it acquired the lease, or the last one it has
+   * written since.
+   */
   readonly datum: string | undefined;
   /**
    * Replaces the datum and renews the lease, in one operation of the store. Resolves when the store has
-   * acknowledged it. The store itself refuses the write once another has taken the lease, however late the
-   * write arrives.
+   * acknowledged it. The store itself refuses the write once another participant has acquired the lease,
+   * however late the write arrives.
    *
-   * @throws LeaseholdError `LEASE_LOST` when the lease is over: nothing was written if it was over before the
-   * call. `NO_QUORUM` when the store did not answer in time: the lease is still valid, the datum may or may
-   * not have been written, and the next write settles it. `STORE_FULL` when the datum is too long.
+   * @throws LeaseholdError `LEASE_LOST` when the lease is over; if it was over before the call, nothing was
+   *   written. `NO_QUORUM` when the store did not answer in time: the lease is still valid, the datum may or
+   *   may not have been written, and the next write determines it. `STORE_FULL` when the datum is too long.
    *
    * @example
    * ```ts
@@ -66,10 +69,10 @@ class HeldCell implements GuardedLease {
   readonly lease: Lease;
   readonly #store: DatumStore;
   #datum: string | undefined;
-  /** Writes run one after the other, in the order of the calls. */
+  /** Writes run one after another, in the order of the calls. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `leave` is called when the lease is over, because later writes are another holder's. */
+  /** @param leave is called when the lease is over, because later writes are another holder's */
   constructor(lease: Lease, store: DatumStore, leave: () => void) {
     this.lease = lease;
     this.#store = store;
@@ -85,7 +88,7 @@ class HeldCell implements GuardedLease {
 
   get datum(): string | undefined {
     const { resource, token } = this.lease;
-    // A write whose answer was lost becomes known when the next renewal reads the cell.
+    // If a write's answer was lost, the next renewal reads the cell and learns the outcome.
     const written = this.#store.written(resource, token);
     return written === undefined ? this.#datum : written.datum;
   }
@@ -119,7 +122,7 @@ class HeldCell implements GuardedLease {
     try {
       for (let renewals = 0; !offer.isWritten && renewals < renewalsMax; renewals += 1) await lease.renew();
     } catch (error) {
-      // A lease that ends at this moment does not undo a write that the store has acknowledged.
+      // If the lease ends at this moment, a write that the store has acknowledged still counts.
       if (!offer.isWritten) throw error;
     } finally {
       this.#store.withdraw(resource, offer);
@@ -130,7 +133,7 @@ class HeldCell implements GuardedLease {
   }
 }
 
-/** The leases of a farm of this one store, with their data. */
+/** The leases of a farm with only this store, and their data. */
 export class StoredCells implements GuardedCells {
   readonly leases: Leases;
   readonly #store: DatumStore;

@@ -3,18 +3,18 @@ import type { World } from "../../common/ports.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
 import type { Store } from "../store.js";
 
-/** Farms of this process by name. More would mean that a program does not close what it opens. */
+/** Farms of this process by name. A program with more than this does not close what it opens. */
 const farmsMax = 1_000;
 
 /** The smallest farm that tolerates the loss of one store. */
 const storesPerFarm = 3;
 
-/** A value's limit on typical servers. */
+/** The size limit of a value on typical servers, bytes. */
 const bytesMax = 65_536;
 
 interface NamedFarm {
   readonly media: readonly MemoryMedium[];
-  /** Open stores; the farm is dropped with the last. */
+  /** Open stores; the farm is dropped when the last one closes. */
   open: number;
 }
 

@@ -18,19 +18,19 @@ export interface MemoryMediumOptions {
 }
 
 /**
- * Where operations of a stopped medium wait: before they take effect, or after it and before their answer.
+ * Where operations of a stopped medium wait: before they take effect, or afterwards and before their answer.
  */
 export type Stall = "requests" | "answers";
 
 /**
- * A store's contents in memory, which any number of processes of a simulation, a test, or this program reach
- * through {@link MemoryStore}s of their own; with switches for faults.
+ * A store's contents in memory, with switches for faults. Any number of processes of a simulation, a test or
+ * this program access it, each through its own {@link MemoryStore}.
  */
 export class MemoryMedium {
   readonly traits: StoreTraits;
   /** Operations that took effect, by kind: the cost of an algorithm. */
   readonly performed = { read: 0, replace: 0, put: 0, list: 0 };
-  /** Reads that were answered without a record, as nothing was announced. */
+  /** Reads that were answered without a record, because nothing was announced. */
   quiet = 0;
   /** The latency of a request, and then of its answer, ms. */
   latencyMs = { request: 0, answer: 0 };
@@ -68,7 +68,7 @@ export class MemoryMedium {
     return this.#id;
   }
 
-  /** From now on operations stop before or after they take effect, until {@link resume}. */
+  /** From now on operations stop before or after they take effect, until {@link resume} is called. */
   stall(at: Stall): void {
     this.#stalled = at;
   }
@@ -78,13 +78,13 @@ export class MemoryMedium {
     for (const goOn of this.#onResume.splice(0)) goOn();
   }
 
-  /** Loses everything, its marker too, like an empty medium in its place. */
+  /** Loses everything, including its marker, as if replaced by an empty medium. */
   forget(): void {
     this.#registers = new Map();
     this.#id = this.#drawId();
   }
 
-  /** Requests in flight, or their answers, are lost; contents survive if the medium is durable. */
+  /** Loses requests in flight, or their answers; contents survive if the medium is durable. */
   crash(): void {
     this.#starts += 1;
     if (!this.traits.durable) this.forget();
@@ -96,7 +96,7 @@ export class MemoryMedium {
     return [...(this.#registers.get(register)?.values() ?? [])];
   }
 
-  /** Puts any content into a cell, as another program or a fault of the medium would. */
+  /** Puts arbitrary content into a cell, as another program or a fault of the medium would. */
   plant(register: string, content: Uint8Array, writer = ""): void {
     this.#announcements += 1;
     this.#registers.set(register, new Map(this.#registers.get(register)).set(writer, content));
@@ -140,7 +140,7 @@ export class MemoryMedium {
     }
   }
 
-  /** One mark for all registers: an announcement for another register makes a holder read in vain. */
+  /** One mark for all registers: an announcement for another register costs a holder a needless read. */
   #read(register: string, quietSince: string | undefined): StoreAnswer {
     const [id, cells] = [this.#id, this.cells(register)];
     if (this.traits.kind === "atomic") return { kind: "cells", id, cells };
@@ -199,7 +199,7 @@ export class MemoryMedium {
 /** One process's access to a {@link MemoryMedium}. */
 export class MemoryStore implements Store {
   readonly #medium: MemoryMedium;
-  /** The writer whose slot it writes, where the medium is slotted. */
+  /** The writer whose slot it writes if the medium is slotted. */
   readonly #writer: string;
 
   constructor(medium: MemoryMedium, writer: string) {

@@ -15,7 +15,7 @@ describe.each(Object.entries(farms))("the paper's leases on %s", (name, kinds) =
   runConformance(kinds.length === 1 ? { describe, test } : withoutForms(), async () =>
     virtualFarmGround({ kinds }),
   );
-  // These cases don't depend on the farm, and cost seconds for each.
+  // These cases don't depend on the farm, and each costs seconds.
   if (effort === 1 && !isFirst) return;
 
   describe("with slow stores", () => {

@@ -77,7 +77,7 @@ test("any number of leaders at once agree, and all decide once there is one", as
   await fc.assert(property, { numRuns: 40 });
 });
 
-test("any number of objects of one process agree, each with ranks of its own", async () => {
+test("any number of objects of one process agree, each with its own ranks", async () => {
   const decisions = async (seed: number) => {
     const bench = new PaperBench(atomic, seed);
     bench.media.forEach(

@@ -6,31 +6,28 @@ import type { RankedRegisterOptions } from "./ranked-register.js";
 import type { Nonces } from "./site.js";
 
 export interface ConsensusOptions extends RankedRegisterOptions {
-  /** Different for each process and each of its incarnations. */
+  /** Unique to each process and each of its incarnations. */
   readonly writer: string;
-  /**
-   * The process's nonces, which distinguish its consensus objects: no two of them may ever choose the same
-   * rank.
-   */
+  /** The process's nonces, which distinguish its consensus objects: no two may ever choose the same rank. */
   readonly nonces: Nonces;
   /**
-   * The leader oracle's answer, requested in each round. Safety does not depend on it, and any number may believe
-   * that they lead.
+   * The leader oracle's answer, requested in each round. Safety does not depend on it: any number of
+   * processes may believe that they lead.
    */
   readonly isLeader: (now: BothClocks) => boolean;
-  /** The interval at which the oracle is asked, and a follower reads the decision, ms. */
+  /** The interval at which the oracle is asked, and at which a follower reads the decision, ms. */
   readonly pollMs: number;
 }
 
 /**
- * Uniform consensus (Fig. 8): while undecided and leader, pick a higher rank, rr-read, adopt the value that
- * was read or one's own proposal, rr-write; on commit, decide. No two processes ever decide differently,
- * whatever the delays; with one stable leader all decide.
+ * Uniform consensus (Fig. 8): while undecided and leader, pick a higher rank, rr-read, adopt the value read
+ * or one's own proposal, rr-write; on commit, decide. No two processes ever decide differently, whatever the
+ * delays; with one stable leader all decide.
  */
 export class Consensus {
   readonly #options: ConsensusOptions;
   readonly #register: RankedRegister;
-  /** The published decision, for processes that never lead: only ever written with the decided value. */
+  /** The published decision, for processes that never lead. Only the decided value is ever written to it. */
   readonly #decision: RankedRegister;
   /** The writer of its ranks. */
   readonly #ranker: string;

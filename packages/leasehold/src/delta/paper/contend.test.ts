@@ -45,7 +45,7 @@ describe("Fig. 2", () => {
     await duringFaults({ ownWait: true }, async () => expect(await take()).toBe(500 + 6 * 20 + 2 * 80));
   });
 
-  test("line 5: its own δ counts where it is the greater one", async () => {
+  test("line 5: uses its own δ if that is greater", async () => {
     const bench = new PaperBench(slotted);
     plant(bench, { leaseMs: 1_000, delayMs: 20 });
     expect(await timeOfContend(bench, { leaseMs: 500, delayMs: 80 })).toBe(1_000 + 6 * 80 + 2 * 80);
@@ -57,7 +57,7 @@ describe("Fig. 2", () => {
     expect(site.pauseMs(seenOf([recordOf()]))).toBeCloseTo((2 * delayMs * 1.01) / 0.99);
   });
 
-  test("line 7: the wait for a record that has changed meanwhile starts again", async () => {
+  test("line 7: restarts the wait for a record that has changed meanwhile", async () => {
     const bench = new PaperBench(slotted);
     plant(bench, { number: 1n, nonce: 1 });
     const alice = bench.player("alice");
@@ -66,11 +66,11 @@ describe("Fig. 2", () => {
     plant(bench, { number: 2n, nonce: 2 });
     const state = await bench.wait(contending);
     expect(state.state).toBe("hold");
-    // Seen after the first wait, and awaited from then on.
+    // Seen after the first wait, and waited for from then on.
     expect(bench.nowMs).toBe(2 * (leaseMs + 6 * delayMs) + 2 * delayMs);
   });
 
-  test("line 8: the timestamp is greater than the one read, and the epoch one more", async () => {
+  test("line 8: chooses a timestamp greater than the one read, and the next epoch", async () => {
     const bench = new PaperBench(atomic);
     plant(bench, { number: 17n, epoch: 4n, state: "free" });
     const alice = bench.player("alice");
@@ -102,7 +102,7 @@ describe("Fig. 2", () => {
     await duringFaults({ noReRead: true }, async () => expect(await take()).toBe(onceMs));
   });
 
-  test("of any number of contenders one gets it, and the others wait for its end", async () => {
+  test("of any number of contenders one acquires it, and the others wait for its end", async () => {
     const bench = new PaperBench(slotted);
     // Ensures that all of them read before any of them has written.
     for (const medium of bench.media) medium.latencyMs = { request: 5, answer: 5 };
@@ -129,13 +129,13 @@ describe("Fig. 2", () => {
 });
 
 describe("a free register", () => {
-  test("is taken without the first wait where all stores compare and set", async () => {
+  test("is claimed without the first wait where all stores compare and set", async () => {
     const bench = new PaperBench(atomic);
     plant(bench, { state: "free" });
     expect(await timeOfContend(bench, { leaseMs, delayMs })).toBe(2 * delayMs);
   });
 
-  test("is taken after the first wait where one store can only write", async () => {
+  test("is claimed after the first wait where one store can only write", async () => {
     for (const kinds of [slotted, ["slotted", "atomic", "atomic"], ["slotted"]] as const) {
       const bench = new PaperBench(kinds);
       plant(bench, { state: "free" });
@@ -209,7 +209,7 @@ describe("a failed claim", () => {
     expect(states.map((text) => /"state":"(\w+)"/.exec(text)?.[1])).toEqual(["held", "free", "free"]);
   });
 
-  test("leaves its record where they do not, as the freeing record could hide a winner's", async () => {
+  test("leaves its record where they do not, because the freeing record could hide a winner's", async () => {
     const bench = new PaperBench(slotted);
     const alice = bench.player("alice");
     const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };

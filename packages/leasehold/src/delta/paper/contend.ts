@@ -7,10 +7,10 @@ import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
 /**
- * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. It
- * amends the figure: a contender waits for *all* records that a majority returns and not for the greatest
- * alone, each by the Δ and δ that are written in it (`Site.obstacle`); operations are timed (`claim`); and
- * where stores compare and set a free register is taken without the first wait.
+ * Fig. 2: waits until nobody holds the register, and claims it. Ends with a hold or on cancellation. It
+ * amends the figure in three ways. A contender waits for *all* records that a majority returns, not only for
+ * the greatest, each by the Δ and δ in the record (`Site.obstacle`). Operations are timed (`claim`). Where
+ * stores compare and set, a free register is claimed without the first wait.
  */
 export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
   let backOffMs = 0;
@@ -26,16 +26,16 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
     }
     const held = yield* claim(site, cur); //                                        8 to 12
     if (held.state === "hold" || held.because === "cancelled") return held;
-    // Without it, contenders that wait from the same moment would collide again and again.
+    // Without it, contenders that start waiting at the same moment would collide repeatedly.
     backOffMs = site.backOffMs();
   }
 }
 
 /**
  * Fig. 2, lines 8 to 12, for a contender that has just found no obstacle. Where stores compare and set, line
- * 9 replaces only records that have stood for their wait. When the time from the start of that read to the
- * end of the write reaches 2δ, the pause of another contender may have been too short to see this write: the
- * claim has failed.
+ * 9 replaces only records that have been unchanged for their wait. If the time from the start of that read to
+ * the end of the write reaches 2δ, the claim fails: another contender's pause may have been too short to see
+ * this write.
  */
 export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   const x = site.register;
@@ -57,8 +57,8 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
 
 /**
  * Frees the record of a failed claim, so that nobody waits for its end. Only where stores compare and set:
- * elsewhere the freeing record could be greater than the winner's, and the register would look free. And
- * never a record by which others may hold: a reader's record expires by itself.
+ * elsewhere the freeing record could be greater than the winner's, and the register would look free. A
+ * reader's record, under which others may hold, is never freed: it expires by itself.
  */
 export function* withdraw(site: Site, record: DeltaRecord, because: Idle["because"]): Protocol<Idle> {
   if (site.register.isAtomic && !site.isShared) {

@@ -39,7 +39,7 @@ test("where all stores compare and set δ is only a timeout, and each process ha
   expect(await open("bob", 80)).toBe("delta");
 });
 
-test("two founders with different δ at the same time are both refused", async () => {
+test("two simultaneous founders with different δ are both refused", async () => {
   const { farm, open } = openingOn(slotted);
   expect(await open("alice", 50)).toBe("delta");
   for (const medium of farm.media) {

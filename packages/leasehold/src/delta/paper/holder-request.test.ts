@@ -33,7 +33,7 @@ class Stage {
       );
     return {
       begin: leave,
-      /** Returns whether it was left. */
+      /** Returns whether the request was left. */
       leave: async (token: bigint, broken: boolean) =>
         (await this.bench.wait(leave(token, broken))).stores > 0,
     };
@@ -56,7 +56,7 @@ class Stage {
 }
 
 describe.each(Object.entries(farms))("on %s", (_, kinds) => {
-  test.each(["bob", "carol"])("a break stays when %s asks something of an earlier tenure", async (name) => {
+  test.each(["bob", "carol"])("a break stays when %s makes a request of an earlier tenure", async (name) => {
     const stage = new Stage(kinds);
     expect(await stage.process("bob").leave(4n, true)).toBe(true);
     const later = stage.process(name);
@@ -92,7 +92,7 @@ describe.each(Object.entries(farms))("on %s", (_, kinds) => {
 test("a greater number replaces no break that its sender has not seen", async () => {
   const stage = new Stage(farms["compare-and-set"]);
   const [first, second, third] = stage.bench.media;
-  // One store has a request with a greater number, which bob does not see and carol does.
+  // One store has a request with a greater number, which carol sees and bob does not.
   const other = new Stage(farms["compare-and-set"]);
   for (const token of [1n, 2n, 3n]) await other.process("zoe").leave(token, false);
   second!.plant(requestRegister("r"), other.bench.media[1]!.cells(requestRegister("r"))[0]!, "zoe");

@@ -8,7 +8,7 @@ import { requestRegister } from "../record/registers.js";
 import { type Stamp, compareStamps } from "../record/stamp.js";
 import { type Codec, numberAfter, RegularRegister } from "./register.js";
 
-/** The requests of one process. Of each kind only the greatest token matters, as tokens rise. */
+/** The requests of one process. For each kind only the greatest token matters, because tokens rise. */
 interface Wish {
   /** All tenures up to this token are to be released. */
   readonly token: bigint;
@@ -18,16 +18,18 @@ interface Wish {
 }
 
 /**
- * A request to holders. It has a register of its own: a process that cannot compare and set must not touch
+ * A request to holders. It has its own register, because a process that cannot compare and set must not touch
  * the holder's record. So a holder reads that register after it has renewed.
  */
 interface HolderRequest extends Stamp, Wish {}
 
-/** Another request may come in between a read and a write; it cannot do so all the time. */
+/**
+ * Attempts to leave a request: another request may come in between a read and a write, but not every time.
+ */
 const triesMax = 5;
 
 const format = "leasehold-question/1";
-/** With `brokenTo` in place of `broken`, for a break and a request that name different tokens. */
+/** With `brokenTo` instead of `broken`, for a break and a request that name different tokens. */
 const mixedFormat = "leasehold-question/2";
 
 const codec: Codec<HolderRequest> = {
@@ -62,7 +64,7 @@ function registerOf(
   return new RegularRegister({ farm, name, codec, delayMs: settings.delayMs, runsOut: true });
 }
 
-/** The last request to a tenure, and the stores that returned it: none when it is unknown at the moment. */
+/** The last request to a tenure, and the stores that returned it; no stores while it is unknown. */
 export interface ReceivedRequest {
   readonly asked: Asked | undefined;
   readonly stores: readonly number[];
@@ -81,14 +83,14 @@ export function* requestTo(
     .flatMap((reading) => reading ?? [])
     .filter((request) => request.token >= token)
     .toSorted(compareStamps);
-  // The last need not be the one that breaks.
+  // A break may be followed by a request that does not break.
   const request = requests.find(({ brokenTo }) => brokenTo >= token) ?? requests.at(-1);
   return { asked: request && { by: request.by, broken: request.brokenTo >= token }, stores };
 }
 
 /**
- * The requests that this process is leaving, by resource. Each replaces the one before in the slot of this
- * process, so it says what all of them want.
+ * The requests that this process is leaving, by resource. Each replaces the previous one in this process's
+ * slot, so it contains all of them.
  */
 export class RequestsUnderWay {
   readonly #all = new Map<string, { wish: Wish; calls: number }>();
@@ -98,7 +100,7 @@ export class RequestsUnderWay {
     this.#all.set(resource, { wish: both(wish, entry?.wish), calls: (entry?.calls ?? 0) + 1 });
   }
 
-  /** Returns what all of them want, with this. */
+  /** Adds this request, and returns the combination of all. */
   add(resource: string, wish: Wish): Wish {
     const entry = this.#all.get(resource)!;
     entry.wish = both(wish, entry.wish);
@@ -119,9 +121,9 @@ function both(wish: Wish, other: Wish | undefined): Wish {
 }
 
 /**
- * Leaves a request for the holder in the given view. A broken lease stays broken, whatever is requested
- * later, and of whichever tenure: a view may be older than the last request, since a store that answers may
- * have an old record.
+ * Leaves a request for the holder in the given view. A broken lease stays broken, whatever is requested later
+ * and for whichever tenure: a view may be older than the last request, because a store that answers may have
+ * an old record.
  */
 export function* leaveRequest(
   environment: ProtocolEnvironment,
@@ -141,7 +143,7 @@ export function* leaveRequest(
   }
 }
 
-/** Returns how many stores have the wish, or 0 if they are too few. */
+/** Returns how many stores have the request, or 0 if they are too few. */
 function* leave(
   environment: ProtocolEnvironment,
   underWay: RequestsUnderWay,
@@ -161,10 +163,11 @@ function* leave(
       if (seen.error.code === "UNSUPPORTED") throw new LeaseholdError("UNSUPPORTED", seen.error.message);
       break;
     }
-    // A request that its sender left half done does not count: the holder may miss it.
+    // A request that its sender left incomplete does not count: the holder may miss it.
     const stores = seen.stores.filter((reading) => reading?.some(hasIt)).length;
     if (wish.brokenTo > 0n ? stores > size - majority : stores > 0) return stores;
-    // A slot is overwritten with its last request in it, and so is a cell that the read did not show.
+    // The new request includes this process's last one, which it overwrites in the slot, or in a cell that
+    // the read did not show.
     const own = seen.stores.flatMap(
       (reading) => reading?.filter((request) => request.writer === writer) ?? [],
     );

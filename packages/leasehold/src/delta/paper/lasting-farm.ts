@@ -3,9 +3,9 @@ import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreTraits } from "../store.js";
 
 /**
- * A farm for data that must last: registers of values, ranked registers, consensus. A store that
- * has forgotten leases may count again, empty, when they have expired. Values and decisions do not expire, so
- * such a store never counts for them again: its marker here is empty, and no answer has that.
+ * A farm for data that does not expire: registers of values, ranked registers, consensus. A store that has
+ * forgotten leases may count again, empty, when they have expired. Values and decisions do not expire, so
+ * that store never counts for them again: here its marker is empty, which matches no answer.
  */
 export class LastingFarm implements FarmView {
   readonly #farm: FarmView;

@@ -76,7 +76,7 @@ test("a leader that ends gives up its leadership, and another follows", async ()
   expect(await candidates.all.find(({ name }) => name === first)!.ended).toMatchObject({ state: "idle" });
 });
 
-test("a leader whose renewal fails leads no more, and contends again", async () => {
+test("a leader whose renewal fails no longer leads, and contends again", async () => {
   const candidates = new Candidates();
   const { bench } = candidates;
   const [first] = await candidates.led(takeoverMs + 50);
@@ -96,7 +96,7 @@ test("a leader that was stopped until its lease expired does not lead when it re
   expect(oracle.isLeader(bench.now())).toBe(true);
   const { state } = oracle;
   const leftMs = state.state === "hold" ? state.remainingMs(bench.now()) : 0;
-  // The process is stopped, and does not know it yet.
+  // The process has been stopped without noticing it yet.
   bench.world.block(leftMs);
   expect(oracle.isLeader(bench.now())).toBe(false);
 });
@@ -104,7 +104,7 @@ test("a leader that was stopped until its lease expired does not lead when it re
 test.each(Object.entries({ slotted, atomic }))(
   "a process that ends at any moment, even in the middle of a renewal, leaves no majority held: %s stores",
   async (_kind, kinds) => {
-    // Contending, a third of Δ, and a renewal; where stores can only write, a failed claim expires by itself.
+    // Contending, a third of Δ, and a renewal. Where stores can only write, a failed claim expires by itself.
     const contendMs = kinds === atomic ? 0 : leaseMs + 8 * delayMs + 100;
     for (let ms = contendMs; ms < contendMs + leaseMs / 3 + 4 * delayMs; ms += 7) {
       const bench = new PaperBench(kinds);

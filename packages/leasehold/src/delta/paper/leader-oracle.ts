@@ -10,7 +10,7 @@ const renewPart = 1 / 3;
 
 /**
  * The leader oracle (Fig. 7): contend; be leader; renew every Δ or sooner; when a renewal fails, stop leading
- * and contend again. Once delays are bounded exactly one correct process is leader, for ever.
+ * and contend again. Once delays are bounded, exactly one correct process is leader forever.
  */
 export class LeaderOracle {
   readonly #site: Site;
@@ -25,12 +25,12 @@ export class LeaderOracle {
     return this.#state.state === "hold" && this.#state.remainingMs(now) > 0;
   }
 
-  /** The hold by which this process leads. */
+  /** The hold on which this process's leadership rests. */
   get state(): Held | Idle {
     return this.#state;
   }
 
-  /** Runs until it is cancelled, and then gives up its leadership. */
+  /** Runs until cancelled, and then gives up its leadership. */
   *run(): Protocol<Idle> {
     for (;;) {
       this.#state = yield* contend(this.#site, new Idle());

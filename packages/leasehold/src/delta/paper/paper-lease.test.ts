@@ -45,7 +45,7 @@ describe("contend, split at its waits into attempts", () => {
     expect(stage.bench.nowMs).toBe(leaseMs + 8 * delayMs);
   });
 
-  test("reports at once that another holds, and when to check again", async () => {
+  test("reports at once that another process holds, and when to check again", async () => {
     const stage = new Stage();
     await stage.process("alice").take();
     const nowMs = stage.bench.nowMs;
@@ -85,7 +85,7 @@ describe("contend, split at its waits into attempts", () => {
   });
 });
 
-test("a process never takes the same token twice, whatever has become of its record", () => {
+test("a process never chooses the same token twice, whatever happened to its record", () => {
   const player = new PaperBench(slotted).player("alice");
   // While delays are not bounded, a process that had not seen it may have overwritten it.
   const epochs = [1, 2, 3].map(() => player.site().recordAfter(seenOf()).epoch);
@@ -133,7 +133,7 @@ describe("a request to a holder", () => {
     expect(tenure.asked).toBeUndefined();
   });
 
-  test("to break is permanent: the tenure is renewed no more, and expires as broken", async () => {
+  test("to break is permanent: the tenure is no longer renewed, and expires as broken", async () => {
     const stage = new Stage();
     const [alice, bob] = [stage.process("alice"), stage.process("bob")];
     const tenure = await alice.take();
@@ -171,7 +171,7 @@ describe("a request to a holder", () => {
     return stage.bench.media[0]!.cells(requestRegister("r"))[0]!;
   }
 
-  test("to break that its sender left half done is left anew: one store is no majority", async () => {
+  test("to break that its sender left incomplete is repeated: one store is no majority", async () => {
     const stage = new Stage();
     const [alice, carol] = [stage.process("alice"), stage.process("carol")];
     await alice.take();
@@ -183,7 +183,7 @@ describe("a request to a holder", () => {
     expect(stage.bench.media.map((medium) => medium.cells(requestRegister("r")).length)).toEqual([2, 1, 1]);
   });
 
-  test("to break counts beside one of the same number that asks for less", async () => {
+  test("to break counts even next to one of the same number that only requests a release", async () => {
     const stage = new Stage();
     const alice = stage.process("alice");
     const tenure = await alice.take();

@@ -21,24 +21,21 @@ import { release, renewEventuallyND } from "./renew.js";
 import { Nonces, Site } from "./site.js";
 import type { Held } from "./states.js";
 
-/**
- * Resources that are remembered. Forgetting one is safe: a process that waits for its end starts the wait
- * again.
- */
+/** Resources remembered. Forgetting one is safe: a process that waits for its end restarts the wait. */
 const sitesMax = 10_000;
 
 /** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */
 const claimOperations = 5;
 
 /**
- * Operations, besides two pauses, from the write of one renewal to the end of the next, including the check
- * for requests between them.
+ * Operations, apart from two pauses, from the write of one renewal to the end of the next, including the
+ * check for requests between them.
  */
 const operationsApart = 6;
 
 /**
- * The shortest lease, in δ. A hold begins with a write, and is known after a pause of 2δ and a read; then
- * comes a check for requests, and the next renewal reads, writes, pauses as long, and reads again.
+ * The shortest lease, in δ. A hold begins with a write, and is known after a pause of 2δ and a read. Then
+ * come a check for requests, and the next renewal: a read, a write, the same pause, and another read.
  */
 export function paperLeaseDelaysMin(clockRateError: number): number {
   return Math.ceil(operationsApart + 2 * stretched(2, clockRateError));
@@ -48,9 +45,9 @@ export function paperLeaseDelaysMin(clockRateError: number): number {
 export class PaperTenure extends Tenure {
   readonly site: Site;
   held: Held;
-  /** A renewal failed: the present record in the register is unknown. */
+  /** A renewal failed, so the present record in the register is unknown. */
   isUnknown = false;
-  /** The last request: requests stay in their register. */
+  /** The last request handled: requests stay in their register. */
   lastAsked: Asked | undefined;
 
   constructor(site: Site, held: Held) {
@@ -62,19 +59,19 @@ export class PaperTenure extends Tenure {
 
 /** The state that one process keeps of a resource between attempts. */
 interface Watch {
-  /** Knows how long each record has stood. */
+  /** Tracks how long each record has been unchanged. */
   readonly site: Site;
   /**
-   * Additional wait after a failed claim, ms: contenders that wait from the same moment would collide again
-   * and again.
+   * Additional wait after a failed claim, ms: contenders that start waiting at the same moment would collide
+   * repeatedly.
    */
   backOffMs: number;
 }
 
 /**
  * The paper's Δ-lease, one of the two algorithms behind leases: for farms with stores that can only write.
- * `contend` (Fig. 2) is cut at its waits, so that an attempt ends soon and the next continues from there;
- * renewal is that of Fig. 5.
+ * `contend` (Fig. 2) is split at its waits, so that an attempt ends soon and the next one continues from
+ * there. Renewal is that of Fig. 5.
  */
 export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly promise: LeaseProtocol["promise"];
@@ -113,8 +110,8 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
         return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
       }
-      // A free or never written register has no known holder: its wait is part of the attempt, as far as the
-      // deadline allows.
+      // A free or never written register has no known holder, so its wait is part of the attempt, as far as
+      // the deadline allows.
       const leftMs = Math.max(0, obstacle.overAtMs - cur.ended.monotonicMs);
       const holder = obstacle.record?.state === "held" ? obstacle.record.writer : undefined;
       if (holder !== undefined || cur.ended.monotonicMs + leftMs >= deadlineMs)
@@ -139,7 +136,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     tenure.held = state;
     tenure.hold = holdOf(state);
     if ((yield* this.#readRequests(tenure)) && !tenure.isBroken) return true;
-    // The lease was broken before this renewal, or may have been: it ends at its end before.
+    // The lease was broken before this renewal, or may have been: it ends at its previous end.
     tenure.hold = before;
     return false;
   }
@@ -168,7 +165,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
   }
 
   /**
-   * A request is announced like the lease: without an announcement there is none. Returns false when there may
+   * Requests are announced like leases: without an announcement there is none. Returns false when there may
    * be one that could not be read.
    */
   *#readRequests(tenure: PaperTenure): Protocol<boolean> {

@@ -1,6 +1,6 @@
 import type { LeaseProtocol, ProtocolEnvironment } from "../lease-protocol.js";
 
-/** The guarantees of the paper's leases, with this farm's numbers. */
+/** The guarantees of the paper's leases, with the numbers of this farm. */
 export function paperPromise({ farm, settings }: ProtocolEnvironment): LeaseProtocol["promise"] {
   const { size, majority } = farm;
   const { delayMs } = settings;

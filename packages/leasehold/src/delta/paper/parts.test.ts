@@ -14,7 +14,7 @@ async function open(address: string, name: string): Promise<FarmParts> {
   return farm;
 }
 
-test("a lease by the figures is taken and renewed in real time", async () => {
+test("a lease by the figures is acquired and renewed in real time", async () => {
   const farm = await open(`parts-${(farms += 1)}`, "alice");
   const site = farm.site("r", 1_000);
   const held = await farm.run(contend(site, new Idle()));

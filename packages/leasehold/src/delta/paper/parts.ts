@@ -14,10 +14,10 @@ import { ReaderSite } from "./shared.js";
 import { Nonces, Site, type SiteOptions } from "./site.js";
 import type { Stamp } from "../record/stamp.js";
 
-/** Looks at the farm per validity of one look. */
+/** Looks at the farm per validity period of one look. */
 const looksPerLease = 4;
 
-/** The parts have names of their own: the leases of `open` on the same stores follow other rules. */
+/** Separates the parts' registers from others: the leases of `open` on the same stores follow other rules. */
 const prefix = "paper/";
 
 /** A farm on which the parts of the paper run separately. */
@@ -40,7 +40,7 @@ export class FarmParts {
     return this.#environment.writer;
   }
 
-  /** A regular register for the program's own values, which have a timestamp (section 3). */
+  /** A regular register for the program's own timestamped values (section 3). */
   register<Value extends Stamp>(name: string, codec: Codec<Value>): RegularRegister<Value> {
     const { farm, settings } = this.#environment;
     return new RegularRegister({ farm, name: prefix + name, codec, delayMs: settings.delayMs });
@@ -91,8 +91,8 @@ export class FarmParts {
   }
 
   /**
-   * Runs an algorithm to its end. The signal ends its waits, and the algorithm withdraws what it may have
-   * left behind.
+   * Runs an algorithm to its end. The signal ends its waits, and the algorithm withdraws any write that it
+   * may have left.
    */
   async run<Result>(algorithm: Protocol<Result>, signal?: AbortSignal): Promise<Result> {
     const cancellation = {

@@ -77,7 +77,7 @@ describe("rr-read and rr-write", () => {
     expect(await stage.write(two, rank(1, "b"), "b's")).toBe("commit");
   });
 
-  test("a majority is enough, and less is an abort", async () => {
+  test("a majority is enough, and fewer stores mean an abort", async () => {
     const stage = new Stage();
     const one = stage.register();
     stage.bench.media[0]!.stall("requests");

@@ -18,7 +18,7 @@ export function compareRanks(a: Rank, b: Rank): number {
   return a.writer < b.writer ? -1 : a.writer > b.writer ? 1 : 0;
 }
 
-/** Lower than all that processes choose. */
+/** Lower than any rank that processes choose. */
 const lowest: Rank = { round: 0n, writer: "" };
 
 /** The content of one store's cell. */
@@ -32,7 +32,7 @@ interface RankedCell {
 
 export type RankedRead =
   | { readonly kind: "read"; readonly value: string | undefined; readonly rank: Rank }
-  /** A greater rank was used here, or no majority answered: choose a greater one. */
+  /** A greater rank was used here, or no majority answered: choose a greater rank. */
   | { readonly kind: "aborted"; readonly greatest: Rank };
 
 export interface RankedRegisterOptions {
@@ -45,8 +45,8 @@ export interface RankedRegisterOptions {
 
 /**
  * The ranked register (the basis of section 9), on a majority of stores that compare and set. A write commits
- * only if no operation of a greater rank has come before it at any store of its majority; a read returns the
- * value with the greatest rank that was committed before it, or one that may still be.
+ * only if no operation of a greater rank preceded it at any store of its majority. A read returns the value
+ * with the greatest rank that was committed before it, or one that may still be committed.
  */
 export class RankedRegister {
   readonly #options: RankedRegisterOptions;
@@ -59,7 +59,7 @@ export class RankedRegister {
   }
 
   /**
-   * rr-read(r): from now on smaller ranks cannot write; returns the value of the greatest rank that has
+   * rr-read(r): from now on smaller ranks cannot write. Returns the value of the greatest rank that has
    * written.
    */
   *read(rank: Rank): Protocol<RankedRead> {
@@ -85,7 +85,10 @@ export class RankedRegister {
     return kind === "done" ? "commit" : "abort";
   }
 
-  /** The value of any store that answers, whatever its rank: for registers that only ever get one value. */
+  /**
+   * The value of any store that answers, whatever its rank: for registers that are only ever written one
+   * value.
+   */
   *peek(): Protocol<string | undefined> {
     yield* this.#look();
     for (const content of this.#contents) {

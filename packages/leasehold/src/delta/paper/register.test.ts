@@ -38,7 +38,7 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     expect(seen.kind === "read" && numberAfter(seen)).toBe(43n);
   });
 
-  test("waits for no store in particular: a minority never answers", async () => {
+  test("waits for no particular store: a minority never answers", async () => {
     const bench = new PaperBench(kinds);
     const alice = bench.player("alice");
     bench.media[2]!.stall("requests");
@@ -51,7 +51,7 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     expect(bench.nowMs - begunMs).toBe(50);
   });
 
-  test("keeps the greater: a late write undoes nothing", async () => {
+  test("keeps the greater value: a late write undoes nothing", async () => {
     const bench = new PaperBench(kinds);
     const [alice, bob] = [bench.player("alice"), bench.player("bob")];
     const early = recordOf({ number: 1n, writer: "alice" });
@@ -63,10 +63,10 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     expect(seen).toMatchObject({ value: { number: 2n, writer: "bob" } });
   });
 
-  test("is monotonic: after a value was returned no older one is", async () => {
+  test("is monotonic: once a value was returned, no older one is", async () => {
     const flickers = async () => {
       const bench = new PaperBench(kinds);
-      // Its writer crashed when one store had it.
+      // Its writer crashed after one store had it.
       bench.media[0]!.plant(x, written({ number: 7n, writer: "gone" }), kind === "slotted" ? "gone" : "");
       const alice = bench.player("alice");
       const { register } = alice.site();
@@ -167,7 +167,7 @@ test("the answer to an earlier read does not undo a holder's own write in its me
   expect(await read()).toMatchObject({ value: { number: 2n } });
 });
 
-test("an announcement that comes while others are read about stays news", async () => {
+test("an announcement that arrives while earlier ones are read stays unread", async () => {
   const bench = new PaperBench(slotted);
   const [alice, bob] = [bench.player("alice"), bench.player("bob")];
   const { register } = alice.site();

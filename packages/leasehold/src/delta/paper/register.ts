@@ -24,8 +24,8 @@ export interface RegisterOptions<Value> {
   /** δ: the timeout of an operation, ms. Requests in flight may still take effect after it. */
   readonly delayMs: number;
   /**
-   * Its content expires by itself, so that a store which has come back empty may count again. Default: false,
-   * for values, which last.
+   * Its content expires by itself, so that a store that has come back empty may count again. Default: false,
+   * for values, which don't expire.
    */
   readonly runsOut?: boolean;
 }
@@ -38,13 +38,13 @@ export interface ReadSeen<Value> {
   /** `undefined`: never written. */
   readonly value: Value | undefined;
   /**
-   * By the index of the store, all values that it returned: none where it was never written. `undefined`: it
-   * did not answer.
+   * By store index: all values that the store returned, none if never written. `undefined`: it did not
+   * answer.
    */
   readonly stores: readonly (readonly Value[] | undefined)[];
   /**
-   * No number that any store may have known before it forgot is greater. Its epoch counts only if a store
-   * showed an empty register.
+   * An upper bound of the numbers that any store may have forgotten. Its epoch counts only if a store showed
+   * an empty register.
    */
   readonly floor: Floor;
   readonly begun: BothClocks;
@@ -71,14 +71,15 @@ function valuesOf<Value>(reading: readonly Value[] | Failed): readonly Value[] |
 
 /**
  * Whether `next` may replace this content of an atomic store. A cell that was never written may always be
- * replaced. A returned value is written instead of `next`, here and wherever `next` has not been written yet.
+ * replaced. If it returns a value, that is written instead of `next`, here and wherever `next` has not been
+ * written yet.
  */
 export type MayReplace<Value> = (content: Value, next: Value) => boolean | Value;
 
 /**
- * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read
- * returns the last value that was written before it, or one that is being written. On atomic stores one cell
- * keeps the greater timestamp; on slotted ones every writer has a slot, and a read reads all of them.
+ * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3). A read
+ * returns the last value written before it, or one that is being written. On atomic stores a single cell
+ * keeps the greater timestamp. On slotted stores every writer has a slot, and a read reads all of them.
  */
 export class RegularRegister<Value extends Stamp> {
   readonly delayMs: number;
@@ -92,16 +93,16 @@ export class RegularRegister<Value extends Stamp> {
    * was announced since.
    */
   readonly #shown: ({ readonly mark: string; readonly values: readonly Value[] } | undefined)[] = [];
-  /** Stores with announcements that are not marked as read, and the number of each store's last. */
+  /** Stores with announcements not marked as read, and the number of each store's last announcement. */
   readonly #news = new Map<number, number>();
   #lastNews = 0;
-  /** The number of writes of this process. */
+  /** The number of writes by this process. */
   #sent = 0;
   /** The stores that the last read counts. */
   #counted: readonly number[] = [];
   /**
-   * The greatest value that a read returned: without it, a write that its writer left half done could appear
-   * and disappear for ever.
+   * The greatest value that a read returned. Without it, a value whose write was left incomplete could appear
+   * and disappear forever.
    */
   #greatest: Value | undefined;
 
@@ -129,13 +130,13 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The same for a holder. If a store reports that nothing was announced, its earlier values count, with this
-   * process's own write since: renewals and releases of others don't concern a holder. A contender's record
-   * is announced before its pause of 2δ begins, so a read that misses it ended before that pause, and so did
-   * the write that followed an earlier read: the contender finds that write when it reads again, or the
-   * holder finds the announcement. See `docs/internals/storage-leases.md`.
+   * The same for a holder. If a store reports that nothing was announced, its earlier values count, together
+   * with this process's own later write: renewals and releases of others don't concern a holder. A
+   * contender's record is announced before its pause of 2δ begins. So a read that misses it ended before that
+   * pause, and so did the write that followed an earlier read. Either the contender finds that write when it
+   * reads again, or the holder finds the announcement. See `docs/internals/storage-leases.md`.
    *
-   * Until `settles` is true of the stores' values, the read goes on after a majority has answered.
+   * Until `settles` returns true for the stores' values, the read continues after a majority has answered.
    */
   readByHolder(
     begun: BothClocks,
@@ -144,7 +145,7 @@ export class RegularRegister<Value extends Stamp> {
     return this.#read(begun, true, settles);
   }
 
-  /** False when no store that the last read counts had announcements since {@link markRead}. */
+  /** False if no store that the last read counts had announcements since {@link markRead}. */
   get hasNews(): boolean {
     return this.#counted.some((store) => this.#news.has(store));
   }
@@ -155,8 +156,8 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The announcements of these stores up to a number are known. An answer may come late, while the resource's
-   * other registers are read: its announcement may be of a write that this reading has missed.
+   * Marks the announcements of these stores up to a number as read. A late answer may arrive while the
+   * resource's other registers are read, and announce a write that this reading has missed.
    */
   markRead(stores: readonly number[], lastNews: number): void {
     for (const store of stores) if ((this.#news.get(store) ?? 0) <= lastNews) this.#news.delete(store);
@@ -183,8 +184,8 @@ export class RegularRegister<Value extends Stamp> {
       return count(readings) - failed >= majority && settles(readings.map(valuesOf));
     };
     const sentBefore = this.#sent;
-    // A late answer does not count, but a later read need not fetch it again: unless this process has written
-    // since, which the answer lacks.
+    // A late answer does not count, but a later read need not fetch it again, unless this process has written
+    // since: the answer lacks that write.
     const late = (store: number, answer: StoreAnswer) => {
       if (this.#farm.kindOf(store) === "slotted" && this.#sent === sentBefore) this.#readingOf(store, answer);
     };
@@ -227,15 +228,15 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The second phase alone, for a process that has just read. An atomic store takes the value only over a
-   * content that `mayReplace` allows; one with a greater value than is allowed refuses, unless it already has
-   * `value`.
+   * The second phase alone, for a process that has just read. An atomic store accepts the value only over a
+   * content that `mayReplace` allows. A store with a greater value than is allowed refuses, unless it already
+   * has `value`.
    */
   send(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: false });
   }
 
-  /** The same for a renewal, which holders need not be notified of. */
+  /** The same for a renewal, which need not be announced to holders. */
   sendQuietly(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: true });
   }
@@ -275,16 +276,17 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * Whether the content of an atomic store is known. A content that the last read did not count may be lost,
-   * together with its store, and must not be taken for a greater value that is already there.
+   * Whether the content of an atomic store is known. Content that the last read did not count may have been
+   * lost with its store, and must not be taken for a greater value that is already there.
    */
   #isKnown(store: number): boolean {
     return this.#farm.kindOf(store) === "atomic" && this.#counted.includes(store);
   }
 
   /**
-   * The number counts in every read, whichever stores it asked: if only readers of an empty register rose
-   * above it, one that crashed half-way would look like the successor of a holder that read other stores.
+   * The number counts in every read, whichever stores it asked. If only readers of an empty register rose
+   * above it, a contender that crashed half-way would look like the successor of a holder that read other
+   * stores.
    */
   #floorOf(stores: readonly (readonly Value[] | undefined)[]): Floor {
     const floors = stores.map((_, store) => this.#farm.floorOf(store));
@@ -300,7 +302,7 @@ export class RegularRegister<Value extends Stamp> {
     return { op: "read", register: this.#name, ...(quietSince !== undefined && { quietSince }) };
   }
 
-  /** A store shows the last write of this process, which has a slot of its own there. */
+  /** A slotted store shows the last write of this process, which has its own slot there. */
   #wroteTo(store: number, value: Value): void {
     const shown = this.#shown[store];
     if (shown === undefined) return;

@@ -55,7 +55,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     const begunMs = bench.nowMs;
     const renewed = (await bench.wait(alice.run(renewEventuallyND(site, held)))) as Held;
     expect(bench.nowMs - begunMs).toBe(2 * delayMs);
-    // Counted from before the write, not from the end.
+    // Counted from before the write, not from its end.
     expect(renewed.remainingMs(bench.now())).toBe(leaseMs - 2 * delayMs);
     expect(await read()).toEqual(renewed.record);
   });
@@ -77,13 +77,13 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(await bench.wait(renewing)).toMatchObject({ state: "idle", because: "lost" });
   });
 
-  test("Fig. 5: a greater record of the same number is a loser's, and leaves the hold alone", async () => {
+  test("Fig. 5: a greater record of the same number is a loser's, and does not affect the hold", async () => {
     const { bench, alice, site, held, succeed } = await stage(kinds);
     succeed(held.record.number);
     expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("hold");
   });
 
-  describe("a contender that has lost with a greater number, as it alone had read a crashed one's record", () => {
+  describe("a contender that has lost with a greater number, because it alone had read a crashed one's record", () => {
     /** A renewal whose reads get their first majority from the store with that record and one other. */
     async function renewedDespite(loserAt: readonly number[], afterMs: number, silent = false) {
       const { bench, alice, site, held, succeed } = await stage(kinds);
@@ -121,7 +121,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     });
   });
 
-  test("a contender that crashed after it had read a store that came back empty takes no hold away", async () => {
+  test("a contender that crashed after reading a store that came back empty ends no hold", async () => {
     const bench = new PaperBench(kinds);
     bench.floor = { epoch: 1n << 40n, number: 1n << 77n };
     const [alice, bob] = [bench.player("alice"), bench.player("bob")];

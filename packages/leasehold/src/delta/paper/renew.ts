@@ -26,8 +26,8 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
 
 /**
  * Fig. 5, renewal where the bound holds only eventually (◇ND): read; if it is not mine, false; write a fresh
- * timestamp; delay(2δ); read; true if and only if it is what I wrote. It amends the figure: a record that too
- * few stores have to be a successor's is passed over.
+ * timestamp; delay(2δ); read; true if and only if it is what I wrote. It amends the figure: it ignores a
+ * record that is at too few stores to be a successor's.
  */
 export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
@@ -57,9 +57,9 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
 }
 
 /**
- * Frees exactly the record of `held`, after its holder has stopped, and the one that a renewal which was
- * `cancelled` may have left: a successor's record is neither touched nor outdone, even if this write arrives
- * late. Best effort. A reader's record stays: others may hold by it.
+ * Frees exactly the record of `held`, after its holder has stopped, and a record that a `cancelled` renewal
+ * may have left. A successor's record is neither touched nor superseded, even if this write arrives late.
+ * Best effort. A reader's record stays, because others may hold under it.
  */
 export function* release(site: Site, held: Held, cancelled?: Idle): Protocol<Idle> {
   const begun = (yield lookAtClocks).now;

@@ -87,7 +87,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     });
   });
 
-  test("a holder's renewal does not fail because a reader came with a greater epoch meanwhile", async () => {
+  test("a holder's renewal does not fail because a reader has joined with a greater epoch", async () => {
     const library = new Library(kinds);
     const { bench } = library;
     const { player, site, held } = await library.reader("a");
@@ -100,7 +100,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(again.record.epoch).toBe(epoch);
   });
 
-  test("readers renew beside each other: one's record is as good as another's", async () => {
+  test("readers renew concurrently: one's record is as good as another's", async () => {
     const library = new Library(kinds);
     const { bench } = library;
     const readers = [await library.reader("a"), await library.reader("b")];
@@ -119,7 +119,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
       const library = new Library(kinds);
       const { bench } = library;
       const [a, b] = [await library.reader("a"), await library.reader("b")];
-      // The last record is b's: by releasing it, b would free a's hold, too.
+      // The last record is b's: releasing it would free a's hold, too.
       await bench.wait(b.player.run(release(b.site, b.held)));
       const renewed = await bench.wait(a.player.run(renewEventuallyND(a.site, a.held)));
       return renewed.state === "idle";
@@ -186,7 +186,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     }
   });
 
-  test("a reader that a writer has not seen loses against the writer's greater record, whatever other readers wrote", () => {
+  test("a reader that a writer has not seen loses to the writer's greater record, whatever other readers wrote", () => {
     const { environment } = new PaperBench(kinds).player("m");
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
     const own = recordOf({ readers: ["m"], writer: "m", number: 5n });
@@ -197,7 +197,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(site.isMine(seenOf([own, { ...writer, number: 4n }], [crashed]), own)).toBe(true);
   });
 
-  test("a reader keeps its lease beside a writer that has lost, and loses it to one that a majority shows", () => {
+  test("a reader keeps its lease against a writer that has lost, and loses it to one that a majority shows", () => {
     const { environment } = new PaperBench(kinds).player("m");
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
     const own = recordOf({ readers: ["m"], writer: "m", number: 5n });

@@ -4,14 +4,15 @@ import { compareStamps } from "../record/stamp.js";
 import { type Seen, shownBy, Site } from "./site.js";
 
 /**
- * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other
- * reader; a writer contends under its own, and waits for all. Both use the same `contend`, renewals and
+ * Shared and exclusive leases (section 10): readers contend under one common name and don't wait for each
+ * other; a writer contends under its own name, and waits for all. Both use the same `contend`, renewals and
  * `release`. A reader that joins others shares their epoch, unless its read shows that a writer may have held
- * meanwhile: then it takes a greater epoch, which the others adopt with their renewals. A record with
+ * meanwhile. Then it chooses a greater epoch, which the others adopt with their renewals. A record with
  * `readers` has the common name; its actual writer is listed inside.
  *
- * In a store with one cell a reader's record replaces another reader's, and then keeps writers away from
- * both. So it is at least as good for the other (`covers`), and nobody ever frees it: it expires by itself.
+ * In a store with one cell a reader's record replaces another reader's, and from then on keeps writers out
+ * for both. So it must be at least as good for the other (`covers`), and nobody ever frees it: it expires by
+ * itself.
  */
 export class ReaderSite extends Site {
   override recordAfter(seen: Seen): DeltaRecord {
@@ -19,7 +20,7 @@ export class ReaderSite extends Site {
     return readersIn(seen).reduce(covering, record);
   }
 
-  /** One name for all readers: so readers that begin at the same moment share an epoch, too. */
+  /** One name for all readers, so that readers that begin at the same moment share an epoch, too. */
   protected override get contender(): string {
     return "readers";
   }
@@ -43,15 +44,15 @@ export class ReaderSite extends Site {
     return !isReaders(record);
   }
 
-  /** The greatest record that is not a reader's decides: a writer treats all readers as one. */
+  /** The greatest record of a participant other than a reader decides: a writer treats all readers as one. */
   override isMine(again: Seen, record: DeltaRecord): boolean {
     return othersIn(again).every((other) => compareStamps(other, record) < 0);
   }
 
   /**
-   * Another reader may have got a greater epoch meanwhile, as it read other stores: one that has come back
-   * empty, or that alone has a writer's record. A resource that checks tokens may refuse smaller ones by now,
-   * so this reader has to try again, and joins that one.
+   * Another reader may have chosen a greater epoch meanwhile, because it read other stores: one that has come
+   * back empty, or that alone has a writer's record. A resource that checks tokens may already refuse smaller
+   * ones, so this reader has to retry, and joins that epoch.
    */
   override isLatest(again: Seen, { epoch }: DeltaRecord): boolean {
     return readersIn(again).every((other) => other.epoch <= epoch);
@@ -70,9 +71,9 @@ export class ReaderSite extends Site {
   }
 
   /**
-   * The record to write over another reader's: `next`, or a greater one that covers the other as well. It
-   * always writes, however good the other's record is: a writer may long have been waiting for the end of
-   * that record.
+   * The record to write over another reader's: `next`, or a greater one that also covers the other. It is
+   * always written, however good the other's record is, because a writer may have been waiting long for the
+   * end of that record.
    */
   #above(content: DeltaRecord, next: DeltaRecord): true | DeltaRecord {
     if (compareStamps(content, next) < 0 && covers(next, content)) return true;
@@ -95,7 +96,7 @@ function othersIn(seen: Seen): readonly DeltaRecord[] {
 
 /**
  * Whether `record` is as good for its readers as `other`. A writer waits by its Δ for all of them, and the
- * writer's epoch is one more: so neither may ever decrease.
+ * writer's epoch is one more, so neither may ever decrease.
  */
 function covers(record: DeltaRecord, other: DeltaRecord): boolean {
   return record.leaseMs >= other.leaseMs && record.epoch >= other.epoch;

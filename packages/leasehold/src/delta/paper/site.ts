@@ -15,11 +15,10 @@ const writerBits = 32n;
 /** A read that was answered. */
 export type Seen = ReadSeen<DeltaRecord>;
 
-/** A record that blocks the register, and until when, on the steady clock of the process that asks. */
+/** A record that blocks the register, and until when, on the asking process's steady clock. */
 export interface Obstacle {
   /**
-   * `undefined`: it was never written, which does not prove that nobody holds where stores cannot compare and
-   * set.
+   * `undefined`: never written. Where stores cannot compare and set, that does not prove that nobody holds.
    */
   readonly record: DeltaRecord | undefined;
   readonly overAtMs: number;
@@ -33,15 +32,15 @@ export interface SiteOptions {
   readonly resource: string;
   /** Δ, ms. */
   readonly leaseMs: number;
-  /** Makes the timestamps of one process unique: shared by all its sites. */
+  /** Creates the timestamps of one process, unique across all its sites. */
   readonly nonces: Nonces;
 }
 
 /** A counter that increases at every write of a process. */
 export class Nonces {
   /**
-   * The greatest epoch that the process has chosen, at any register: attempts with an unknown outcome count,
-   * and so does a tenure whose record another has overwritten while delays were not bounded.
+   * The greatest epoch that the process has chosen, at any register. Attempts with an unknown outcome count.
+   * So does a tenure whose record was overwritten while delays were not bounded.
    */
   lastEpoch = 0n;
   #last = 0;
@@ -58,7 +57,7 @@ export class Site {
   readonly environment: ProtocolEnvironment;
   readonly resource: string;
   leaseMs: number;
-  /** The data of its next tenure for others to read, as JSON. */
+  /** The public data of its next tenure, as JSON. */
   data: string | undefined;
   readonly #nonces: Nonces;
   /**
@@ -83,7 +82,7 @@ export class Site {
     return this.environment.settings.delayMs;
   }
 
-  /** The name under which this process contends: contenders of one name may share an epoch. */
+  /** The name under which this process contends. Contenders with the same name may share an epoch. */
   protected get contender(): string {
     return this.environment.writer;
   }
@@ -120,16 +119,16 @@ export class Site {
   }
 
   /**
-   * The record that frees `held`. It has the number of that record, so it is smaller than whatever a
-   * successor writes, however late it lands.
+   * The record that frees `held`. It has the same number as that record, so it is smaller than any record of
+   * a successor, however late it lands.
    */
   freed(held: DeltaRecord): DeltaRecord {
     return { ...held, nonce: this.nextNonce(), state: "free" };
   }
 
   /**
-   * How long a record must stand unchanged until nobody can hold by it (Fig. 2, line 5): by the Δ and δ in
-   * the record, which its writer uses; stretched, as both clocks may be off by ρ.
+   * How long a record must be unchanged until nobody can hold by it (Fig. 2, line 5). The Δ and δ are those
+   * in the record, which its writer uses; stretched, because both clocks may be off by ρ.
    */
   waitMs(record: DeltaRecord | undefined): number {
     const { settings } = this.environment;
@@ -146,11 +145,11 @@ export class Site {
   }
 
   /**
-   * The obstacle that keeps a process which has just read the register from taking it, and until when, on
-   * this process's steady clock; `undefined` when it may be taken now. The greatest record alone is not
-   * enough: it may be one that a crashed contender left half done on one store, and hide the records by which
-   * a holder renews on the others. So every record of any store must have stood for its own wait since this
-   * process first read it, and for `backOffMs` more after a failed claim.
+   * The obstacle that keeps a process that has just read the register from claiming it, and until when, on
+   * this process's steady clock; `undefined` when it may be claimed now. The greatest record alone is not
+   * enough: a crashed contender may have left it at only one store, where it hides the records by which a
+   * holder renews at the others. So every record of any store must have been unchanged for its own wait since
+   * this process first read it, and for `backOffMs` more after a failed claim.
    */
   obstacle(seen: Seen, backOffMs = 0): Obstacle | undefined {
     this.#observe(seen);
@@ -165,20 +164,20 @@ export class Site {
     return obstacle;
   }
 
-  /** Whether a claim that reads `again` at its end holds by the record that it wrote. */
+  /** Whether a claim that finally reads `again` holds by the record that it wrote. */
   isMine(again: Seen, record: DeltaRecord): boolean {
     return sameStamp(again.value, record);
   }
 
-  /** Whether the epoch of such a claim may still be used as a token. A sole holder has the greatest. */
+  /** Whether the epoch of a successful claim may still be used as a token. A sole holder has the greatest. */
   isLatest(_again: Seen, _record: DeltaRecord): boolean {
     return true;
   }
 
   /**
-   * Whether a hold continues despite the records that its renewal finds at its start. A greater record of the
-   * same number was written by a contender that had not read this hold's record and has lost against it, perhaps
-   * by crashing half-way: only a greater number can be a successor's.
+   * Whether a hold continues despite the records that its renewal finds at its start. A greater record with
+   * the same number belongs to a contender that had not read this hold's record and has lost to it, perhaps
+   * by crashing half-way. Only a record with a greater number can be a successor's.
    */
   isNoSuccessor(stores: Seen["stores"], held: DeltaRecord): boolean {
     return this.#areTooFew(stores, ({ number }) => number > held.number);
@@ -190,8 +189,9 @@ export class Site {
   }
 
   /**
-   * Whether a process that has read `seen`, and found no obstacle, may write `_next` over `content`. A record
-   * of another is replaced only after it has stood for its wait. (Called only where stores compare and set.)
+   * Whether a process that has read `seen`, and found no obstacle, may write `_next` over `content`. Another
+   * process's record is replaced only after it has been unchanged for its wait. (Called only where stores
+   * compare and set.)
    */
   mayTake(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     if (compareStamps(content, seen.value) > 0) return false;
@@ -201,18 +201,21 @@ export class Site {
 
   /**
    * Whether a holder that has read `seen` may renew by writing `_next` over `content`: a record that is not a
-   * successor's has lost against it.
+   * successor's has lost to it.
    */
   mayRenewOver(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     return compareStamps(content, seen.value) <= 0;
   }
 
-  /** Records by which others may hold must not be freed: neither after a failed claim, nor by a release. */
+  /**
+   * Whether others may hold by the record. Then it must not be freed, neither after a failed claim nor by a
+   * release.
+   */
   get isShared(): boolean {
     return false;
   }
 
-  /** Whether this record, if it is the later one, ends the hold of a process that has another. */
+  /** Whether this record, if it is the later one, ends the hold of a process that has another record. */
   protected endsHold(_record: DeltaRecord): boolean {
     return true;
   }
@@ -228,8 +231,8 @@ export class Site {
   }
 
   /**
-   * The next epoch. Where stores cannot compare and set, two could take the same one while delays are not
-   * bounded: there its lower bits identify the writer.
+   * The next epoch. Where stores cannot compare and set, two processes could choose the same epoch while
+   * delays are not bounded: there its lower bits identify the writer.
    */
   #epochAfter(epoch: bigint): bigint {
     if (this.register.isAtomic) return epoch + 1n;
@@ -248,9 +251,9 @@ export class Site {
   }
 
   /**
-   * Whether no holder is in the way. True only where stores compare and set and a majority of them is free: a
-   * holder would have one of those. Without compare-and-set a late write could make a held register look
-   * free.
+   * Whether no holder blocks the claim. True only where stores compare and set and a majority of them is
+   * free: a holder would have one of those. Without compare-and-set a late write could make a held register
+   * look free.
    */
   #isFree({ stores }: Seen): boolean {
     const free = stores.filter((shown) => shown?.every(isFree) === true).length;
@@ -258,9 +261,10 @@ export class Site {
   }
 
   /**
-   * Whether no majority can have shown a `later` record before this read began, as a successor's does. One at
-   * fewer stores is a loser's: a contender that alone has read what a crashed one left may lose with a greater
-   * number than the winner's. A store that has not answered may have such a record.
+   * Whether no majority can have shown a `later` record before this read began, as would be the case for a
+   * successor's record. A record at fewer stores belongs to a loser: a contender that alone read a crashed
+   * one's record may lose with a greater number than the winner's. A store that has not answered may have
+   * that record, too.
    */
   #areTooFew(stores: Seen["stores"], later: (record: DeltaRecord) => boolean): boolean {
     const { size, majority } = this.environment.farm;

@@ -4,7 +4,7 @@ import { release, renewEventuallyND, renewND } from "./renew.js";
 import { Held, Idle } from "./states.js";
 import type { DeltaRecord } from "../record/record.js";
 
-/** Whether a process in this state may call the function: its second argument is the state. */
+/** Whether a process in this state may call the function: the state is its second argument. */
 type Permits<Call, State> = Call extends (site: never, state: infer Wanted) => unknown
   ? State extends Wanted
     ? true
@@ -19,7 +19,7 @@ describe("the states of Figs. 1 and 4", () => {
     expectTypeOf<Permits<typeof contend, Held>>().toEqualTypeOf<false>();
     expectTypeOf<Permits<typeof renewND, Held>>().toEqualTypeOf<true>();
     expectTypeOf<Permits<typeof contend, Idle>>().toEqualTypeOf<true>();
-    // An object that merely looks like a hold is not one.
+    // An object that merely looks like a hold is not a hold.
     expectTypeOf<
       Permits<typeof renewND, { state: "hold"; record: DeltaRecord; remainingMs: () => number }>
     >().toEqualTypeOf<false>();
@@ -34,7 +34,7 @@ describe("the states of Figs. 1 and 4", () => {
     expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 5_950 })).toBe(0);
   });
 
-  it("a hold counts for nothing while its clocks disagree: the machine slept, and its system clock is slow", () => {
+  it("a hold is not valid while its clocks disagree: the machine slept, and its system clock is slow", () => {
     const record = { leaseMs: 20_000 } as DeltaRecord;
     const held = new Held(record, { monotonicMs: 0, wallMs: 0 });
     expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 13_000 })).toBe(0);

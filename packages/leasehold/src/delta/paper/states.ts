@@ -3,15 +3,15 @@ import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import type { DeltaRecord } from "../record/record.js";
 
 /**
- * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and
- * releasing start at a `Held`, and nothing else makes one: there is no renewal without a hold. A `Held`
- * belongs to one write; the next renewal makes the next, and an operation on one that is superseded finds
- * that its record is gone.
+ * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, and renewing and
+ * releasing start at a `Held`. Nothing else creates one, so there is no renewal without a hold. A `Held`
+ * belongs to one write. Each renewal creates another one, and an operation on a superseded `Held` finds that
+ * its record is gone.
  */
 export class Idle {
   /** Why the process does not hold. */
   readonly because: "never" | "released" | "lost" | "refused" | "cancelled";
-  /** The record that a cancelled renewal may have written: `release` frees that, too. */
+  /** The record that a cancelled renewal may have written: `release` frees it as well. */
   readonly left: DeltaRecord | undefined;
   readonly #state = "idle";
 
@@ -41,10 +41,7 @@ export class Held {
     return this.#state;
   }
 
-  /**
-   * Milliseconds that are left; 0 when it is over, and while the two clocks disagree on the time that has
-   * passed.
-   */
+  /** Milliseconds left; 0 when it is over, and while the two clocks disagree on the elapsed time. */
   remainingMs(now: BothClocks): number {
     const { leaseMs } = this.record;
     if (clocksDisagree(this.begun, now, leaseMs)) return 0;

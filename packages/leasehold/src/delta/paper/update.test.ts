@@ -10,7 +10,7 @@ const [old, next] = [new Uint8Array([1]), new Uint8Array([2])];
 const delayMs = 50;
 
 /**
- * Writes `next` to five stores, the k-th of which answers after `latenciesMs[k]`; the contents of the first
+ * Writes `next` to five stores, the k-th of which answers after `latenciesMs[k]`. The contents of the first
  * two are unknown.
  */
 function stage(latenciesMs: readonly number[], first: StoreTraits["kind"] = "atomic") {
@@ -31,7 +31,7 @@ function stage(latenciesMs: readonly number[], first: StoreTraits["kind"] = "ato
   return { bench, contents, run };
 }
 
-test("a store that acknowledges an earlier round counts, and the write ends with the majority that it makes", async () => {
+test("a store that acknowledges an earlier round counts, and the write ends when that makes a majority", async () => {
   // Two conflicts and an acknowledgement begin a new round; the other stores answer right after.
   const latenciesMs = [20, 20, 20, 21, 22];
   expect(await stage(latenciesMs).run()).toBe("done after 22 ms");
@@ -53,7 +53,7 @@ test.each([undefined, new LeaseholdError("STORE_UNAVAILABLE")])(
   "a store that acknowledges an earlier round counts once, even if it answers this one (with failure: %s)",
   async (failing) => {
     const { bench, run } = stage([21, 20, 20, 20, 1_000], "slotted");
-    // The assumed content differs from the actual one: with the second it begins a new round.
+    // The assumed content differs from the actual one. The second refusal begins a new round.
     bench.media[3]!.plant(register, new Uint8Array([3]));
     const running = run();
     await bench.world.advance(19);

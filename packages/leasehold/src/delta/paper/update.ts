@@ -13,19 +13,15 @@ export type Step =
 
 export interface Update {
   readonly register: string;
-  /**
-   * The assumed content of each cell, by the index of the store: a wrong assumption costs a round. Kept up to
-   * date.
-   */
+  /** The assumed content of each cell, by store index: a wrong assumption costs a round. Kept up to date. */
   readonly contents: (Uint8Array | undefined)[];
   /**
-   * Called for each new content. For a slotted store only `write` is possible: the writer has a slot of its
-   * own.
+   * Called for each new content. For a slotted store only `write` is possible: the writer has its own slot.
    */
   readonly step: (store: number, content: Uint8Array | undefined) => Step;
   /** Writes where possible, even without a majority. */
   readonly bestEffort?: boolean;
-  /** Slotted stores need not announce it. */
+  /** Slotted stores need not announce the write. */
   readonly quiet?: boolean;
   readonly begun: BothClocks;
   /** Counted from `begun`, ms. */
@@ -43,14 +39,14 @@ export interface Updated {
 const roundsMax = 12;
 
 /**
- * Applies `step` at a majority of the stores: compare-and-set on atomic ones, repeated when another was
- * faster; a plain write into the writer's slot on slotted ones. It never waits for a particular store.
+ * Applies `step` at a majority of the stores: compare-and-set on atomic ones, retried when another process
+ * was faster; a plain write into the writer's slot on slotted ones. It never waits for a particular store.
  *
  * The paper's write (section 3; Fig. 2, line 9) has no rounds: it ends when a majority has acknowledged it.
  * So a store that acknowledges an earlier round counts like one that acknowledges this round. Its write took
- * effect since `begun`, over a content that `step` had allowed, which compare-and-set ensures; and the result
- * of `step` may change between rounds only for stores without it (`MayReplace`). Each store counts once, by
- * its first acknowledgement, however often it was asked.
+ * effect since `begun`, over a content that `step` had allowed: compare-and-set ensures that. The result of
+ * `step` may change between rounds only for stores where it is not written yet (`MayReplace`). Each store
+ * counts once, by its first acknowledgement, however often it was asked.
  */
 export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   const { register, contents, step, begun, timeoutMs } = wanted;
@@ -78,7 +74,7 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
       const conflicts = open.filter((answer) => answer?.kind === "conflict").length;
       const doneNow = count("done") + written;
       if (doneNow >= farm.majority) return true;
-      // A new round pays off once the stores that can be asked again make up the missing ones.
+      // A new round is worthwhile once the stores that can be asked again make up the missing ones.
       if (conflicts > 0 && doneNow + conflicts >= farm.majority) return true;
       return open.every((answer) => answer !== undefined);
     }

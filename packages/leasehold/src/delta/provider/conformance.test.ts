@@ -16,7 +16,7 @@ describe("conditional leases where one of three stores is silent", () => {
     });
 });
 
-describe("conditional leases on stores that take their time", () => {
+describe("conditional leases on slow stores", () => {
   runConformance(withoutForms(), async () =>
     virtualFarmGround({
       afflict: (media) =>

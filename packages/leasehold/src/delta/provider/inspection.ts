@@ -12,7 +12,7 @@ import { noMajority } from "../failures.js";
 import { holderHintOf, resourceHintOf } from "../holder-view.js";
 import type { LeaseProtocol, HolderView, StoreView } from "../lease-protocol.js";
 
-/** The minimum interval of a watch's listings: each lists everything below its prefix at every store. */
+/** Minimum interval of a watch's listings, ms: each lists everything below its prefix at every store. */
 const watchMsMin = 100;
 
 /** Timeout of one listing of a watch. */
@@ -22,7 +22,7 @@ export interface DeltaInspectionParts {
   readonly farm: Farm;
   readonly protocol: LeaseProtocol;
   readonly pollMs: number;
-  /** The participant that asks. */
+  /** The requesting participant. */
   readonly holder: string;
   readonly timers: Timers;
   run<Result>(protocol: Protocol<Result>): Promise<Result>;
@@ -30,7 +30,7 @@ export interface DeltaInspectionParts {
   now(): BothClocks;
 }
 
-/** Watches and queries on a farm. Stores don't report changes: a watch polls a list. */
+/** Watches and queries on a farm. Stores don't report changes, so a watch polls a list. */
 export class DeltaInspection implements Inspection {
   readonly #parts: DeltaInspectionParts;
   readonly #watches = new WatchSet();
@@ -55,7 +55,7 @@ export class DeltaInspection implements Inspection {
       ...resourceHintOf(resource, holderView),
       quorum: answered >= farm.majority,
       broken: holderView.record?.asked?.broken === true,
-      // A waiter leaves no trace in a store.
+      // A waiter leaves no trace in a store, so waiters are unknown.
       waiting: 0,
       members: holderView.stores.map((store, index) => this.#viewOf(store, index)),
     };

@@ -11,20 +11,20 @@ import { DeltaProvider } from "./provider.js";
 import type { Store } from "../store.js";
 import { greatest, least } from "../../common/lists.js";
 
-/** Default of Δ, in δ: enough for a renewal at a third of it to fail a few times. */
+/** Default of Δ, in δ: enough for several failures of a renewal that begins at a third of it. */
 const delaysPerLease = 12;
 const leaseMsDefault = 15_000;
 
 /** The shortest Δ of programs that use the paper's parts, in δ: they time their own renewals. */
 const partsDelaysMin = 3;
 
-/** Attempts to found or find the farm: a store that was busy may answer the next time. */
+/** Attempts to found or find the farm: a store that was busy may answer the next one. */
 const looksMax = 3;
 
 export interface DeltaOptions {
   /** Name and incarnation of this participant: no two may have the same. */
   readonly holder: string;
-  /** The holder's description, for people. */
+  /** The holder's description, for display. */
   readonly label?: string | undefined;
   /**
    * The longest lease (Δ), ms: at least three times δ where every store compares and sets, else eleven times
@@ -39,7 +39,7 @@ export interface DeltaOptions {
 
 /**
  * Opens a farm: founds it, or joins it. Resolves when a majority of the stores agrees on the farm; some of
- * them may still be recovering. The provider closes the stores; when this rejects they have been closed.
+ * them may still be recovering. The provider closes the stores; on rejection they have been closed.
  *
  * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
  */
@@ -94,7 +94,7 @@ async function found<Result>(
   }
 }
 
-/** Where every store can compare and set, nothing depends on δ. */
+/** If every store can compare and set, nothing depends on δ. */
 function protocolFor(stores: readonly Store[], environment: ProtocolEnvironment): LeaseProtocol {
   return isAtomic(stores) ? new ConditionalLease(environment) : new PaperLease(environment);
 }

@@ -43,7 +43,7 @@ test('open("delta+memory:name"): participants that open the same name contend, u
   await again.close();
 });
 
-test("a lease that a clock fault has ended is not released before its time, as the program may still work", async () => {
+test("a lease that a clock fault ended is not released before its end, because the program may still be working", async () => {
   const { alice, bob, world } = await stage();
   const lease = await alice.acquire("r", { ttl: 1_000 });
   world.stepWall(-700);
@@ -54,7 +54,7 @@ test("a lease that a clock fault has ended is not released before its time, as t
     await world.advance(150);
     expect(await trying).toBeUndefined();
   }
-  // The wait of the same participant can be ended, and it is shown who has the resource.
+  // The same participant's wait can be ended, and it learns who has the resource.
   const stop = new AbortController();
   const own = alice.acquire("r", { signal: stop.signal }).catch((error: unknown) => error);
   await world.advance(20);
@@ -67,12 +67,12 @@ test("a lease that a clock fault has ended is not released before its time, as t
   expect((await waiting).token).toBeGreaterThan(lease.token);
 });
 
-test("a lease that a small step of the system time has ended is not released before its time either", async () => {
+test("a lease that a small step of the system time ended is not released before its end either", async () => {
   const { alice, bob, world } = await stage();
   const lease = await alice.acquire("r", { ttl: 1_000, autoRenew: false });
   await world.advance(850);
   lease.assertHeld(100);
-  // Less than the clocks may be apart: it expires, and is no clock fault.
+  // Less than the clocks may be apart: the lease expires, and this is no clock fault.
   world.stepWall(99);
   await world.advance(60);
   expect(lease.signal.reason).toMatchObject({ reason: "expired" });
@@ -120,7 +120,7 @@ test("a list needs a majority, or a callback for what is missing", async () => {
   expect(reported).toContain("1 did, and 2 are needed: down");
 });
 
-test("a request to release takes no longer than its timeout, although it first reads and then writes", async () => {
+test("a request to release takes no longer than its timeout, although it reads and then writes", async () => {
   const { farm, alice, bob, world } = await stage();
   await alice.acquire("r");
   for (const medium of farm.media) medium.latencyMs = { request: 20, answer: 20 };
@@ -219,7 +219,7 @@ test("a crashed holder is reported as gone when its lease has been observed to e
   expect(await bob.holder("r")).toEqual({ state: "free", confirmed: true });
 });
 
-test("breaking counts as done only where the holder cannot get a majority any more", async () => {
+test("a break counts as done only if the holder can no longer get a majority", async () => {
   const { farm, alice, bob } = await stage();
   const lease = await alice.acquire("r");
   expect(await bob.break("nobody's")).toEqual({ done: false });

@@ -22,10 +22,10 @@ import { DeltaInspection } from "./inspection.js";
 import type { DeltaSettings, LeaseProtocol, Listing } from "../lease-protocol.js";
 import type { Tenure } from "../tenure.js";
 
-/** While an operation is in flight the farm is tended this often within the validity of one look. */
+/** How often the farm is tended within the validity period of one look while an operation is in flight. */
 const tendsPerLease = 8;
 
-/** A text of the length of a pass. */
+/** A string of the length of a pass. */
 const passMax = "0".repeat(16);
 
 /** The greatest epoch and number in the calculation of a record's length. */
@@ -43,7 +43,7 @@ export interface DeltaProviderParts {
   readonly bytesMax: number;
 }
 
-/** A tenure that a clock ended before its time on the steady clock. */
+/** A tenure that a clock ended early by the steady clock. */
 interface EarlyEnd {
   readonly tenure: Tenure;
   isReleasing: boolean;
@@ -51,7 +51,7 @@ interface EarlyEnd {
 
 export class DeltaGrant implements Grant {
   readonly tenure: Tenure;
-  /** The holder was notified that it should release the resource. */
+  /** Whether the holder was notified that it should release the resource. */
   isReported = false;
   readonly #driver: Driver;
 
@@ -96,12 +96,12 @@ export class DeltaProvider implements Provider {
   /** By resource: the last grant that has not been released. */
   readonly #grants = new Map<string, DeltaGrant>();
   /**
-   * By resource: tenures that a clock ended early, and whose protected work may go on. This process's own
-   * record does not keep it from taking the resource again.
+   * By resource: tenures that a clock ended early, whose protected work may still be running. This process's
+   * own record does not keep it from acquiring the resource again.
    */
   readonly #endedEarly = new Map<string, EarlyEnd>();
   #events: ProviderEvents | undefined;
-  /** Operations in flight; while there are any the farm is tended. */
+  /** Operations in flight; the farm is tended while there are any. */
   #underWay = 0;
   #isClosed = false;
   #tendTimer: Timer | undefined;
@@ -179,10 +179,10 @@ export class DeltaProvider implements Provider {
     const error = this.#whyTooLong(resource, data);
     if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
-    // A detached lease was never this participant's: it may be attached.
+    // A detached lease was never this participant's own: it may be attached.
     const retryInMs = adopts === undefined ? this.#promisedMs(resource) : 0;
     if (retryInMs > 0) return { kind: "held", retryInMs };
-    // A participant that attempts has given up its former grant: nothing may renew it any more.
+    // A participant that begins an attempt has given up its former grant: nothing may renew that any longer.
     this.#forget(resource);
     const tending = this.#tend(cancellation);
     if (tending !== undefined) await tending;
@@ -196,7 +196,7 @@ export class DeltaProvider implements Provider {
     return { kind: "granted", grant };
   }
 
-  /** Milliseconds for which the protected work of an earlier tenure may go on, or its release may take. */
+  /** Milliseconds for which the protected work of an earlier tenure, or its release, may still run. */
   #promisedMs(resource: string): number {
     const end = this.#endedEarly.get(resource);
     if (end === undefined) return 0;
@@ -234,7 +234,7 @@ export class DeltaProvider implements Provider {
     this.#endedEarly.set(resource, end);
     if (tenure.lost === "clock-fault") return;
     this.#driver.world.timers.after(promisedMs, () => {
-      // This participant may have the resource again.
+      // This participant may acquire the resource again.
       if (this.#isClosed || this.#endedEarly.get(resource) !== end) return;
       end.isReleasing = true;
       // It expires without a release, too.
@@ -344,7 +344,7 @@ export class DeltaProvider implements Provider {
   }
 
   /**
-   * Reports a request for the resource to the waist, once, and once more when the lease is broken after that.
+   * Reports a request for the resource to the waist once, and once more if the lease is broken after that.
    */
   #reportRequest(grant: DeltaGrant): void {
     const { asked, resource } = grant.tenure;
@@ -364,7 +364,7 @@ export class DeltaProvider implements Provider {
 
 const encoder = new TextEncoder();
 
-/** The bytes of a text in a record. */
+/** The length of a string in a record, bytes. */
 function jsonBytes(text: string): number {
   return encoder.encode(JSON.stringify(text)).length;
 }

@@ -57,7 +57,7 @@ test("the checksum is Castagnoli's", () => {
 });
 
 describe("a record", () => {
-  test("is a line that people can read", () => {
+  test("is a human-readable line", () => {
     expect(text(encodeRecord(record))).toMatch(
       /^leasehold-delta\/1 \{"resource":"reports\/nightly","epoch":"7","number":"42","writer":"alice\.1f","nonce":3,"state":"held","leaseMs":15000,"delayMs":100\} [0-9a-f]{8}$/,
     );

@@ -6,17 +6,19 @@ import { DecodeCache } from "./decode-cache.js";
 import { corrupt, encodeEnvelope, openEnvelope } from "./envelope.js";
 import type { Asked, DeltaRecord } from "./record.js";
 
-/** The first word of every record. Another number is another format, which this version does not touch. */
+/**
+ * The first word of every record. Any other number means another format, which this version does not touch.
+ */
 export const recordFormat = "leasehold-delta/1";
 
-/** The record as one line of text. Equal records have equal bytes. */
+/** Encodes a record as one line of text. Equal records have equal bytes. */
 export function encodeRecord(record: DeltaRecord): Uint8Array {
   return encodeEnvelope(recordFormat, jsonOf(record));
 }
 
 /**
- * Concatenated by hand: it runs for every take and renewal, and `JSON.stringify` of a copy takes twice as
- * long.
+ * Concatenated by hand: this runs for every acquisition and renewal, and `JSON.stringify` of a copy takes
+ * twice as long.
  */
 function jsonOf(record: DeltaRecord): string {
   const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers } = record;
@@ -35,7 +37,7 @@ function jsonOf(record: DeltaRecord): string {
 const known = new DecodeCache(decodeAnew);
 
 /**
- * Decodes a record. Anything that {@link encodeRecord} would not write exactly so is refused.
+ * Decodes a record. It refuses anything that {@link encodeRecord} would not write in exactly the same bytes.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */

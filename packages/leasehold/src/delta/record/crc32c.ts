@@ -8,7 +8,8 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The checksum of iSCSI, ext4 and others: finds every error of up to three bits, and every burst of up to 32.
+ * The checksum of iSCSI, ext4 and others: detects every error of up to three bits, and every burst of up to
+ * 32.
  */
 export function crc32c(bytes: Uint8Array): number {
   let remainder = 0xffff_ffff;

@@ -1,28 +1,28 @@
 import { sameBytes } from "./envelope.js";
 
-/** Contents in the cache: a few hundred bytes each, and as much for the decoded value. */
+/** Contents in the cache: a few hundred bytes each, and as many for the decoded value. */
 export const keptMax = 256;
 
 /** Longer contents are not cached. */
 const keptBytesMax = 1_024;
 
-/** The last bytes, which of a record are the checksum. */
+/** The last bytes: in a record these are the checksum. */
 const hashedBytes = 8;
 
 /**
- * Decodes contents and caches the latest: the stores of a farm have the same bytes, and a process that waits
- * for a lease reads them again and again. A cached content is compared byte by byte with a copy.
+ * Decodes contents and caches the latest ones: the stores of a farm have the same bytes, and a process that
+ * waits for a lease reads them repeatedly. A cached content is compared with a copy byte by byte.
  */
 export class DecodeCache<Value extends object> {
   readonly #decode: (bytes: Uint8Array) => Value;
-  /** By a hash of the end, the oldest first. */
+  /** By a hash of the last bytes, oldest first. */
   readonly #kept = new Map<number, { readonly bytes: Uint8Array; readonly value: Value }>();
 
   constructor(decode: (bytes: Uint8Array) => Value) {
     this.#decode = decode;
   }
 
-  /** Throws what `decode` throws. */
+  /** Throws whatever `decode` throws. */
   decode(bytes: Uint8Array): Value {
     const hash = hashOf(bytes);
     const kept = this.#kept.get(hash);

@@ -3,7 +3,7 @@ import { crc32c } from "./crc32c.js";
 
 /**
  * The format in which this library writes into stores: one line of text, `<format>/<version> <json>
- * <crc32c>`, that people can read in an editor or with the store's own tools. The checksum covers everything
+ * <crc32c>`, which people can read in an editor or with the store's own tools. The checksum covers everything
  * before it.
  */
 const encoder = new TextEncoder();
@@ -18,7 +18,7 @@ const quotedBytesMax = 24;
 
 const space = 0x20;
 const digits = encoder.encode("0123456789abcdef");
-/** Room for the trailer, which avoids a second buffer. */
+/** Space for the trailer, which avoids a second buffer. */
 const room = " ".repeat(trailerBytes);
 
 export function encodeEnvelope(format: string, json: string): Uint8Array {
@@ -50,9 +50,9 @@ export interface Opened {
 }
 
 /**
- * Opens an envelope. Each format has one way to write a value, so a decoder encodes it again and compares it
- * with `json`, which is as good as the bytes: format and checksum were compared byte by byte, and no two byte
- * strings are the same text.
+ * Opens an envelope. Each format has only one way to write a value, so a decoder encodes the value again and
+ * compares the result with `json`. That is as strict as comparing the bytes: format and checksum were
+ * compared byte by byte, and no two byte strings decode to the same text.
  *
  * @throws LeaseholdError as {@link decodeEnvelope}
  */
@@ -66,7 +66,7 @@ export function openEnvelope(format: string, envelope: Uint8Array): Opened {
       return { json, value: JSON.parse(json) };
     }
   } catch {
-    // Invalid UTF-8 or JSON: in any case it is damaged.
+    // Invalid UTF-8 or JSON: damaged in either case.
   }
   throw corrupt("its checksum is wrong", envelope);
 }
@@ -88,7 +88,7 @@ function standsAt(bytes: Uint8Array, from: number, text: string): boolean {
   return true;
 }
 
-/** The message for foreign content; it distinguishes another version of this format. */
+/** The message for foreign content. It tells apart another version of this format. */
 function foreign(format: string, envelope: Uint8Array): string {
   const [name] = format.split("/");
   const [found = ""] = textOf(envelope.subarray(0, format.length + 1)).split(" ");
@@ -118,7 +118,7 @@ function quote(bytes: Uint8Array): string {
   return JSON.stringify(beginning) + (bytes.length > quotedBytesMax ? "…" : "");
 }
 
-/** One character for each byte. */
+/** One character per byte. */
 function textOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 }

@@ -1,4 +1,4 @@
-/** Digits of a number that only grows by one: a longer one is damaged. */
+/** Digits of a number that only increments: a longer one is damaged. */
 export const digitsMax = 30;
 
 /** A number that may be greater than a double holds, as text. */

@@ -6,12 +6,12 @@ export function leaseRegister(resource: string): string {
   return leasePrefix + resource;
 }
 
-/** The resource whose lease the register has. */
+/** The resource whose lease is in the register. */
 export function resourceOf(register: string): string {
   return register.slice(leasePrefix.length);
 }
 
-/** The register for requests to a resource's holder, where others cannot write into its record. */
+/** The register for requests to a resource's holder, used where others cannot write into its record. */
 export function requestRegister(resource: string): string {
   return `question/${resource}`;
 }

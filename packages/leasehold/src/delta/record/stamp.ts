@@ -1,15 +1,14 @@
 /** The paper's timestamp: no two writes ever have the same, and any two are ordered. */
 export interface Stamp {
-  /** One more than the greatest that the writer had read. */
+  /** One more than the greatest number that the writer had read. */
   readonly number: bigint;
   readonly writer: string;
-  /** One more at every write of that writer. */
+  /** A counter of that writer's writes. */
   readonly nonce: number;
 }
 
 /**
- * Negative when `a` is the earlier, 0 when they are the same write. `undefined`, never written, comes before
- * all.
+ * Negative when `a` is earlier, 0 when both are the same write. `undefined`, never written, comes before all.
  */
 export function compareStamps(a: Stamp | undefined, b: Stamp | undefined): number {
   if (a === undefined || b === undefined) return (a === undefined ? 0 : 1) - (b === undefined ? 0 : 1);
