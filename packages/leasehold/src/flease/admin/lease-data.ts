@@ -1,7 +1,7 @@
 import { dataBytesMax } from "../../lease/tenure-data.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 
-/** Upper bounds of stored data per member, and per owner: enough for some 16,000 and 4,000 leases. */
+/** Upper bounds of stored data per member, and per owner: enough for about 16,000 and 4,000 leases. */
 const bytesMax = 16 * 1_024 * 1_024;
 const ownerBytesMax = bytesMax / 4;
 

@@ -4,10 +4,10 @@ import type { FairWork, Steps } from "./fair-work.js";
 import type { FeedPage, Follower, WatchFeed } from "./watch-feed.js";
 import { watchHoldMs } from "./watching.js";
 
-/** Concurrent watches per peer; a participant has no more. */
+/** Concurrent watches per peer; a participant opens no more than this. */
 const watchesPerLinkMax = 16;
 
-/** Watches per member: some hundred bytes each, and a check ten times a second. */
+/** Watches per member. Each takes a few hundred bytes, and a check ten times a second. */
 const watchesMax = 10_000;
 
 /** A watch or list without a request for this long is dropped: its peer has abandoned it silently. */

@@ -27,7 +27,7 @@ export interface FeedBounds {
   readonly changesMax: number;
 }
 
-/** With 65,536 changes: some ten megabytes. */
+/** With 65,536 changes: about ten megabytes. */
 const feedBounds: FeedBounds = { pageMax: listedMax, looksPerStep, changesMax: 65_536 };
 
 /** Changes at one acceptor, as JSON on the wire. */

@@ -159,8 +159,8 @@ export class Proposer {
 
   /**
    * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer continues as another
-   * owner. Nothing is released, as the program has not stopped yet; what the old owner left at acceptors runs
-   * out.
+   * owner. Nothing is released, because the program has not stopped yet; leases of the old owner run out at
+   * the acceptors.
    */
   restart(owner: string): void {
     this.#requests.owner = owner;

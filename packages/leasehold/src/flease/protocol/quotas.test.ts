@@ -11,7 +11,7 @@ import {
 } from "../../../../../test/support/flease-bench.js";
 import { Quotas, weightOf } from "./quotas.js";
 
-/** Takes resources in rotation until nobody is given any more. Returns what each has. */
+/** Acquires resources in rotation until no account is given any more. Returns how many each has. */
 function takeTurns(quotas: Quotas, owners: readonly string[]): number[] {
   for (let goes = true; goes;) {
     goes = false;

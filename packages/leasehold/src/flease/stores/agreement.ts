@@ -18,7 +18,7 @@ export class Agreement {
   readonly #stores: number;
   readonly #timeoutMs: number;
   readonly #envelope: Uint8Array;
-  /** By store: the marker under which its settings were verified. */
+  /** The marker under which each store's settings were verified. */
   readonly #agreed: (string | undefined)[] = [];
 
   constructor(settings: FleaseSettings, stores: number) {

@@ -24,8 +24,8 @@ import type { TransportOptions } from "./transport-options.js";
 const LINGER_MS = 500;
 
 /**
- * A read of at least this size, some two hundred messages, ends a peer's turn of the event loop. Otherwise
- * the runtime would go on reading from the fastest peer, thirty-two such reads in a row.
+ * A read of at least this size, about two hundred messages, ends a peer's turn of the event loop. Otherwise
+ * the runtime would keep reading from the fastest peer, up to thirty-two times in a row.
  */
 const SHARE_BYTES = 16 * 1024;
 
@@ -59,7 +59,8 @@ export interface ConnectionPorts extends Self {
   readonly options: Pick<TransportOptions, "handshakeTimeoutMs" | "versions">;
   /**
    * Compares a peer's HELLO or WELCOME with our identity: a reason to refuse it, or nothing. Called before
-   * the peer has proven its identity, so it must have no effect in the peer's name, and again afterwards.
+   * the peer has proven its identity, so it must have no effect on the peer's behalf, and called again
+   * afterwards.
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
   /** Shared by all links. */

@@ -126,7 +126,7 @@ export class Links implements LinkPorts {
     this.#flush = undefined;
     this.#flushing = true;
     try {
-      // Loopback first, as its answers may be for other peers.
+      // Loopback first, because its answers may be for other peers.
       this.#flushLoopback();
       this.#flushDirty();
     } finally {

@@ -20,8 +20,8 @@ import { encodeAnswer } from "../wire/admin-frames.js";
 import { realWorld } from "../../../runtime/world.js";
 
 /**
- * What admitted peers may request and consume, over real sockets, without harm to anyone else. `npm run
- * intrude` runs storms for minutes and checks memory; LEASEHOLD_TRIES overrides the number.
+ * Admitted peers request and consume as much as they may, over real sockets, without harm to anyone else.
+ * `npm run intrude` runs storms for minutes and checks memory; LEASEHOLD_TRIES overrides the number.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const isLong = process.env["LEASEHOLD_TRIES"] !== undefined;

@@ -23,8 +23,8 @@ export interface TransportOptions {
   /** Upper bound of the delay after refusals, ms; the first is much shorter. */
   readonly refusedRetryMs: number;
   /**
-   * Of two members the one with the greater id dials only after this long without a connection, ms, up to
-   * twice that.
+   * If both sides are members, the one with the greater id dials only after this long without a connection,
+   * or up to twice this long, ms.
    */
   readonly standByMs: number;
   /** Listen beyond loopback without encryption or authentication. */
@@ -46,7 +46,7 @@ export const transportDefaults: TransportOptions = {
   handshakeTimeoutMs: 5000,
   /** Beyond this number most would be connections that never complete a handshake. */
   handshakesMax: 256,
-  /** Each costs a file descriptor and some 10 KiB. */
+  /** Each costs a file descriptor and about 10 KiB. */
   clientsMax: 10_000,
   /** Seconds of traffic at full load. Older messages would arrive after their senders have given up. */
   linkBytesMax: 4 * 1024 * 1024,

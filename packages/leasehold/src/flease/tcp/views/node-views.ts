@@ -165,7 +165,8 @@ export class NodeViews {
   }
 
   /**
-   * Of all members that offer a newer view one is asked for it, and another when that one does not send it.
+   * Only one of the members that offer a newer view is asked for it; another one is asked if that member does
+   * not send it.
    */
   #wants(number: number, { mono }: Reading): boolean {
     const isOfUse = number > this.#host.peer.views.view.number && mono >= this.#asksFromMono;

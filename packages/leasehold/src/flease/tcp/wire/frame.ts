@@ -40,7 +40,7 @@ export const CALL_FRAME_BYTES_MAX = 4 * 1024;
  */
 export const MEMBER_CALL_FRAME_BYTES_MAX = 256 * 1024;
 
-/** The largest answers are pages of lists: some hundred resources with names, labels and data. */
+/** The largest answers are pages of lists: about a hundred resources with names, labels and data. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
 
 /** Upper bound of the length prefix (kind and body) for each kind of frame. */

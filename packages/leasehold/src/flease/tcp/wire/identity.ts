@@ -29,8 +29,8 @@ export const NODE_ID_BYTES_MAX = 128;
 export const CLUSTER_BYTES_MAX = 128;
 
 /**
- * Impersonation takes a second key with the same incarnation: some 2^128 attempts, or 2^98 to match any of
- * a billion owners. A random incarnation of 64 bits would take 2^64, which large machines can do.
+ * Impersonation takes a second key with the same incarnation: about 2^128 attempts, or 2^98 to match any of a
+ * billion owners. A random incarnation of 64 bits would take 2^64, which large machines can do.
  */
 const INCARNATION_BYTES = 16;
 
