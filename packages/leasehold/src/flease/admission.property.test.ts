@@ -19,7 +19,7 @@ interface Act {
   readonly kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire | typeof Kind.release;
   readonly waiting: boolean;
   readonly renewing: boolean;
-  /** Which of its ballots of this resource: 0 is a new one, 1 the last, and so on. */
+  /** The ballot among its own for this resource: 0 is a new one, 1 the last, and so on. */
   readonly ballot: number;
   readonly afterMs: number;
   /** Whether the member is late from here on. */
