@@ -173,9 +173,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /**
-   * Acquires a resource without a read if this process was the last to release it, over the records that it
-   * left: the stores compare, so a wrong assumption costs a round, never more. Skipped when there is no time
-   * for another round, and for a detached lease, which has to be read.
+   * Acquires a resource without a read if this process was the last to release it. It replaces the records
+   * that it left: the stores compare, so a wrong assumption costs a round, never more. Skipped when there is
+   * no time for another round, and for a detached lease, which has to be read.
    */
   *#takeAgain(wish: AttemptWish, now: BothClocks): Protocol<ConditionalTenure | undefined> {
     const { farm, settings } = this.#environment;

@@ -13,7 +13,7 @@ const leaseMsMax = 1_000;
 
 /** One process's access to a store, which it may lose while others keep theirs. */
 class Way extends MemoryStore {
-  /** The requests that are lost: `farm` those for the farm's register, `writes` those that would change it. */
+  /** The lost requests: `farm` those for the farm's register, `writes` those that would change it. */
   cut: "nothing" | "farm" | "writes" | "everything" = "nothing";
   /** The latency of writes, ms. */
   lateMs = 0;

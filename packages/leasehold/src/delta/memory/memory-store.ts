@@ -18,7 +18,8 @@ export interface MemoryMediumOptions {
 }
 
 /**
- * Where operations of a stopped medium wait: before they take effect, or afterwards and before their answer.
+ * The point at which operations of a stopped medium wait: before they take effect, or between that and their
+ * answer.
  */
 export type Stall = "requests" | "answers";
 

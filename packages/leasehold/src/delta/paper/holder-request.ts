@@ -166,8 +166,8 @@ function* leave(
     // A request that its sender left incomplete does not count: the holder may miss it.
     const stores = seen.stores.filter((reading) => reading?.some(hasIt)).length;
     if (wish.brokenTo > 0n ? stores > size - majority : stores > 0) return stores;
-    // The new request includes this process's last one, which it overwrites in the slot, or in a cell that
-    // the read did not show.
+    // The write replaces this process's last request in its slot, or in a cell that the read did not show, so
+    // it must include that request.
     const own = seen.stores.flatMap(
       (reading) => reading?.filter((request) => request.writer === writer) ?? [],
     );

@@ -164,7 +164,7 @@ export class Site {
     return obstacle;
   }
 
-  /** Whether a claim that finally reads `again` holds by the record that it wrote. */
+  /** Whether a claim holds by the record that it wrote, given its last read, `again`. */
   isMine(again: Seen, record: DeltaRecord): boolean {
     return sameStamp(again.value, record);
   }

@@ -44,9 +44,9 @@ const roundsMax = 12;
  *
  * The paper's write (section 3; Fig. 2, line 9) has no rounds: it ends when a majority has acknowledged it.
  * So a store that acknowledges an earlier round counts like one that acknowledges this round. Its write took
- * effect since `begun`, over a content that `step` had allowed: compare-and-set ensures that. The result of
- * `step` may change between rounds only for stores where it is not written yet (`MayReplace`). Each store
- * counts once, by its first acknowledgement, however often it was asked.
+ * effect since `begun`, over a content that `step` had allowed: compare-and-set ensures that. Between rounds
+ * `step` may change its result only for stores that have not written it yet (`MayReplace`). Each store counts
+ * once, by its first acknowledgement, however often it was asked.
  */
 export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   const { register, contents, step, begun, timeoutMs } = wanted;

@@ -26,10 +26,10 @@ class CellTree {
 }
 
 /**
- * Which members coordinate which resource. If there are more members than a cell takes, the cell of a
- * resource is chosen by rendezvous hashing: each member gets a score from the resource's name and its own id,
- * and the highest scores form the cell. So all machines compute the same cell, resources spread evenly, and
- * removing a member moves only its own share.
+ * Maps each resource to the members that coordinate it. If there are more members than a cell takes, the cell
+ * of a resource is chosen by rendezvous hashing: each member gets a score from the resource's name and its
+ * own id, and the highest scores form the cell. So all machines compute the same cell, resources spread
+ * evenly, and removing a member moves only its own share.
  */
 export class Cells implements CellMap {
   readonly #indices: readonly number[];

@@ -115,8 +115,8 @@ test("a suspended machine finds out when it wakes, whatever its wall clock shows
     read(clock, 1_000, 11_000);
     return clock;
   };
-  // 20 s of sleep during which the steady clock stood still. Then the wall clock is right, 8 s slow, set back
-  // by more than the sleep, and set back by exactly as much.
+  // Four wall clocks after 20 s of sleep in which the steady clock stood still: one that is right, one 8 s
+  // slow, one set back by more than the sleep, and one set back by exactly as much.
   for (const wall of [31_000, 23_000, 5_000]) expect(disagree(suspended(), 1_000, wall)).toBe(true);
   expect(disagree(suspended(), 1_000, 11_050)).toBe(false);
   withFaults({ onlyStepBackEndsHoldsAtOnce: true }, () =>

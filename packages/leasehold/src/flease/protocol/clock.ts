@@ -1,7 +1,7 @@
 /**
- * The clock module (section 3.2). From two imperfect clocks it derives two bounds on the time. One is
- * certainly not ahead, and is used to declare *other* leases over. The other is certainly not behind, and is
- * used to declare one's *own* over. All in milliseconds.
+ * The clock module (section 3.2). From two imperfect clocks it derives two bounds on the time. The lower
+ * bound is certainly not ahead of the time, and declares *other* leases over. The upper bound is certainly
+ * not behind, and declares one's *own* leases over. All in milliseconds.
  */
 export interface Reading {
   /** Steady clock: durations, timeouts and the second expiry test. */

@@ -217,8 +217,9 @@ export class Instance {
   }
 
   /**
-   * Whether replies to this write in this ballot count: that of the operation, or without an operation that
-   * of the hold, for which a late refusal may still matter. Number 0 belongs to no ballot.
+   * Whether replies to this write in this ballot count. The write must be the operation's; without an
+   * operation it must be the hold's, for which a late refusal may still matter. Number 0 belongs to no
+   * ballot.
    */
   awaits(number: number, sequence: number): boolean {
     const { operation } = this;

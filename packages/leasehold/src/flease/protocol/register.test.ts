@@ -172,9 +172,7 @@ function writeAbort(history: History): boolean {
   });
 }
 
-/**
- * R3: once a ballot has committed an operation, no operation of another ballot that is not higher commits.
- */
+/** R3: once a ballot has committed an operation, no other ballot commits one unless it is higher. */
 function readWriteCommit(history: History): boolean {
   return history.operations.every(
     (first) =>

@@ -90,9 +90,9 @@ export class Views {
   }
 
   /**
-   * Another member is about to begin a change that adds this one in the view of this number, from which on it
-   * may vote. False when that cannot be stored, or when a view already counts this member: since its state of
-   * that time is lost, it must be removed first.
+   * Handles the announcement of a change that adds this member in the view of this number: it may vote from
+   * that view on. False when that cannot be stored, or when a view already counts this member: its state of
+   * that time is lost, so it must be removed first.
    */
   invite(number: number): boolean {
     if (!this.mayBeInvited(number)) return false;

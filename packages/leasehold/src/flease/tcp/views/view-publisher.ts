@@ -29,9 +29,9 @@ interface Confirmed {
 
 /**
  * Publishes a member's view to all connected participants. A view of 300 members has up to 170 KB, and each
- * member would send it to everyone: so members offer number and stamp, and send the view on request. An
- * offer also lists the members that have left the view before, which changes while members are in a joint
- * view. Unconfirmed offers are repeated.
+ * member would send it to everyone: so members offer number and stamp, and send the view on request. An offer
+ * also lists the members that have left the previous view; the list grows while members are in a joint view.
+ * Unconfirmed offers are repeated.
  */
 export class ViewPublisher {
   readonly #host: PublisherHost;
