@@ -11,8 +11,8 @@ export interface ConsensusOptions extends RankedRegisterOptions {
   /** The process's nonces, which distinguish its consensus objects: no two may ever choose the same rank. */
   readonly nonces: Nonces;
   /**
-   * The leader oracle's answer, requested in each round. Safety does not depend on it: any number of
-   * processes may believe that they lead.
+   * The leader oracle's answer, requested in each round. Safety does not depend on it: several processes
+   * may believe that they lead.
    */
   readonly isLeader: (now: BothClocks) => boolean;
   /** The interval at which the oracle is asked, and at which a follower reads the decision, ms. */
