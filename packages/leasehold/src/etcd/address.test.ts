@@ -6,7 +6,7 @@ import { decodeRecord, encodeRecord } from "./record.js";
 const code = (name: string) => expect.objectContaining({ code: name });
 
 describe("the address of a core", () => {
-  test("names its servers; default: etcd's port and our prefix", () => {
+  test("names its servers; by default with etcd's port and our prefix", () => {
     expect(parseCoreUrls(["core://a:1,b,[::1]:3"])).toEqual({
       endpoints: ["a:1", "b:2379", "[::1]:3"],
       keyPrefix: "leasehold/",
@@ -48,7 +48,7 @@ describe("the address of a core", () => {
     expect(() => parseCoreUrls([url])).toThrow(code(expected));
   });
 
-  test("a password in it is not repeated by the error", () => {
+  test("the error does not repeat a password in the address", () => {
     expect(() => parseCoreUrls(["core://user:secret@a"])).not.toThrow(/secret/);
   });
 });
@@ -60,7 +60,7 @@ describe("keys and records in the core", () => {
     expect(keys.resourceOf(keys.of("ü/🔒"))).toBe("ü/🔒");
   });
 
-  test("a record is decoded as it was encoded, with a request or without", () => {
+  test("a record is decoded as it was encoded, with or without a request", () => {
     const record = { holder: "a.1", label: "host", nonce: "7", seconds: 15, spreadMs: 0 };
     expect(decodeRecord(encodeRecord(record))).toEqual(record);
     const asked = { ...record, asked: { by: "b.2", broken: true } };

@@ -8,10 +8,10 @@ import { type CoreAddress, ttlMinMs } from "./terms.js";
 /** The port on which etcd serves its clients. */
 const portDefault = 2379;
 
-/** Several times the servers of any core; each dead one costs a failed attempt. */
+/** Several times the number of servers of any core; each dead one costs a failed attempt. */
 const endpointsMax = 31;
 
-/** A prefix and a resource's name together stay far below what a core takes for a key. */
+/** With a resource's name, this stays far below the longest key that a core accepts. */
 const prefixBytesMax = 256;
 
 const ttlMaxMsDefault = 15_000;

@@ -1,9 +1,9 @@
 import type { Timers } from "../common/ports.js";
 
-/** How one call ended: its answer, or the error that it was rejected with. */
+/** The end of one call: its answer, or the error that it rejected with. */
 export type Ended<K, T> = { readonly call: K } & ({ readonly answer: T } | { readonly error: unknown });
 
-/** Calls in flight at once, whose ends are taken one by one, in the order in which they came. */
+/** Concurrent calls, whose ends are taken one by one in order. */
 export class Calls<K, T> {
   readonly #timers: Timers;
   readonly #ended: Ended<K, T>[] = [];
@@ -24,7 +24,7 @@ export class Calls<K, T> {
     );
   }
 
-  /** The next call that ends; undefined when the time is over, or after `wake`. */
+  /** Returns the next call that ends; undefined after the timeout or `wake`. */
   async next(timeoutMs: number): Promise<Ended<K, T> | undefined> {
     if (this.#ended.length === 0)
       await new Promise<void>((resolve) => {

@@ -1,13 +1,13 @@
 import type { Random } from "../common/ports.js";
 
-/** The spread after the first collision, ms: some round trips and writes to disk. */
+/** The spread after the first collision, ms: some round trips and disk writes. */
 const spreadMsBase = 16;
 
 /** With 1,000 waiters, an attempt begins every four milliseconds, and the first success stops the rest. */
 export const spreadMsMax = 4_000;
 
 /**
- * Factor after a failed attempt: many waiters that arrive at once find their spread within a few releases.
+ * Factor after a failed attempt: many waiters that arrive at once reach their spread within a few releases.
  */
 const lostFactor = 4;
 
@@ -22,9 +22,9 @@ const handedOnFactor = 0.75;
 
 /**
  * The delay between a release and one waiter's attempt, so that a thousand waiters do not all ask at once.
- * Nobody counts the waiters. A waiter that attempts in vain multiplies its spread; the winner writes a part
- * of its spread into the key, where the others read it. A newcomer therefore waits no less than those who
- * have waited for long, and every waiter has the same chance at every release.
+ * The number of waiters is unknown. A waiter that attempts in vain multiplies its spread; the winner writes a
+ * part of its spread into the key, where the others read it. So newcomers wait no less than those that have
+ * waited for long, and every waiter has the same chance at every release.
  */
 export class ContentionBackoff {
   #spreadMs = 0;
@@ -34,7 +34,7 @@ export class ContentionBackoff {
     this.#spreadMs = Math.max(this.#spreadMs, Math.min(spreadMs, spreadMsMax));
   }
 
-  /** This waiter attempted after a release, and another won. */
+  /** This waiter attempted after a release, but another won. */
   lost(): void {
     this.#spreadMs = Math.min(spreadMsMax, Math.max(spreadMsBase, lostFactor * this.#spreadMs));
   }

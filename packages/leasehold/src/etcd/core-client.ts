@@ -29,18 +29,18 @@ export interface Listed extends Moment {
   readonly entries: readonly Entry[];
 }
 
-/** The remaining time of a lease of the core; 0 when the lease does not exist. */
+/** The remaining time of a lease of the core; 0 if the lease does not exist. */
 export interface Granted extends Moment {
   readonly seconds: number;
 }
 
-/** The time limit of an operation, over all servers and repetitions, and its cancellation. */
+/** The time limit of an operation over all servers and repetitions, and its cancellation. */
 export interface CallLimits {
   readonly timeoutMs: number;
   readonly cancellation?: Cancellation | undefined;
 }
 
-/** Shares one time limit among several operations, one after the other. */
+/** Shares one time limit among consecutive operations. */
 export function sharedLimits(limits: CallLimits, clock: Clock): CallLimits {
   const leftMs = timeLeft(() => clock.monotonicMs(), limits.timeoutMs);
   return {
@@ -51,7 +51,7 @@ export function sharedLimits(limits: CallLimits, clock: Clock): CallLimits {
   };
 }
 
-/** Receives the changes of watched keys: each change once, in the order of revisions. */
+/** Receives the changes of watched keys, each once and in the order of revisions. */
 export interface WatchListener {
   written(entry: Entry): void;
   /** Called with the revision of the deletion. */
@@ -61,19 +61,19 @@ export interface WatchListener {
 }
 
 /**
- * The operations of a consistent core that leases use. Every operation tries the next server when one does
- * not answer, within its limits, and may therefore be carried out more than once: all of them are safe to
+ * The operations of a consistent core that leases use. Within its limits, every operation tries the next
+ * server when one does not answer. So an operation may be carried out more than once: all of them are safe to
  * repeat.
  *
- * All of them reject with a `LeaseholdError` when no server answers, `UNREACHABLE` or `NO_QUORUM`, and with
- * the core's reason when the core refuses.
+ * All of them reject with a `LeaseholdError`: `UNREACHABLE` or `NO_QUORUM` if no server answers, and the
+ * core's reason if the core refuses.
  */
 export interface CoreClient {
   /** Linearizable. */
   read(key: string, limits: CallLimits): Promise<Found>;
   /** All keys with this prefix, in order. Linearizable. */
   list(prefix: string, limits: CallLimits): Promise<Listed>;
-  /** Creates the key if it does not exist, and returns the current entry, perhaps another client's. */
+  /** Creates the key if it does not exist. Returns the current entry, perhaps another client's. */
   create(
     key: string,
     value: string,
@@ -81,8 +81,8 @@ export interface CoreClient {
     limits: CallLimits,
   ): Promise<Moment & { readonly entry: Entry }>;
   /**
-   * Changes the value if the key is exactly `seen`, and returns the current entry. The key keeps its lease,
-   * or is attached to `leaseId`.
+   * Changes the value if the key is exactly `seen`. Returns the current entry. The key keeps its lease, or is
+   * attached to `leaseId`.
    */
   replace(seen: Entry, value: string, limits: CallLimits, leaseId?: bigint): Promise<Found>;
   /** Grants a lease with an id of the caller's choice, for at least `seconds`; returns the granted time. */
@@ -93,11 +93,11 @@ export interface CoreClient {
    * Refreshes the lease; 0 seconds if it does not exist. The term in the answer is from before the refresh.
    */
   refreshLease(leaseId: bigint, limits: CallLimits): Promise<Granted>;
-  /** Whole seconds, rounded down, until the lease expires; below 0 if it does not exist. */
+  /** Whole seconds, rounded down, until the lease expires; negative if it does not exist. */
   leaseLife(leaseId: bigint, limits: CallLimits): Promise<{ readonly seconds: number }>;
   /**
    * Watches one key, or with `isPrefix` all keys with this prefix, from this revision on. Never calls back
-   * from within this call.
+   * during this call.
    */
   watch(
     place: { readonly key: string; readonly isPrefix: boolean },
@@ -116,7 +116,7 @@ export interface FoundLease {
 
 /** The operations of a Leasehold core that named leases use. */
 export interface NamedLeaseClient extends Pick<CoreClient, "refreshLease" | "revokeLease" | "close"> {
-  /** The lease that has the name now, perhaps another client's. */
+  /** Registers a lease under a name. Returns the lease that now has the name, perhaps another client's. */
   registerLease(name: string, id: bigint, seconds: number, limits: CallLimits): Promise<FoundLease>;
   findLease(name: string, limits: CallLimits): Promise<FoundLease | undefined>;
 }

@@ -8,13 +8,13 @@ import { dataText } from "../lease/tenure-data.js";
 import type { Presence, Registration, Registry } from "../membership/registry.js";
 import type { CoreClient, Entry } from "./core-client.js";
 
-/** Refreshes of a registration per lease. */
+/** Number of refreshes during a registration's lease. */
 const refreshesPerLease = 3;
 
-/** Time limit for removing a name; afterwards its lease expires. */
+/** Time limit for removing a name, ms. Afterwards its lease expires. */
 const leaveMsMax = 2_000;
 
-/** The pause after the core does not answer, ms. */
+/** The pause after the core did not answer, ms. */
 const retryMs = 1_000;
 
 export interface CoreRegistryParts {
@@ -22,7 +22,7 @@ export interface CoreRegistryParts {
   readonly world: World;
   /** The prefix of the group's keys. */
   readonly prefix: string;
-  /** Whole seconds: the precision affects only how soon a crash is seen. */
+  /** Whole seconds: the precision only affects how soon a crash is noticed. */
   readonly ttlSeconds: number;
   readonly jitterMs: number;
   drawLeaseId(): bigint;
@@ -30,8 +30,8 @@ export interface CoreRegistryParts {
 
 /**
  * A group as plain keys of a core: the key is the prefix and a member's name, the value is the member's data
- * as JSON, on a lease of its own. Every client of etcd can read them, and a key that another client writes
- * there is a member as well.
+ * as JSON, attached to a lease of its own. Every client of etcd can read them, and a key that another client
+ * writes there is a member as well.
  */
 export class CoreRegistry implements Registry {
   readonly #parts: CoreRegistryParts;
@@ -55,7 +55,7 @@ export class CoreRegistry implements Registry {
           report(false);
         }
       } catch (error) {
-        // A request that fails may be answered by the next server; a refusal is final.
+        // After such a failure the next server may answer; a refusal is final.
         if (!(error instanceof LeaseholdError) || !mayPass.has(error.code)) throw error;
         await this.#pause(retryMs, signal);
       } finally {
@@ -92,7 +92,9 @@ export class CoreRegistry implements Registry {
     return 1_000 * this.#parts.ttlSeconds;
   }
 
-  /** False when another member had the name: that one has left, or the wait for it is over. */
+  /**
+   * Returns false if another member had the name. Then that member has left, or the wait for that is over.
+   */
   async #register({ name, data }: Registration, leaseId: bigint, signal: AbortSignal): Promise<boolean> {
     const { core, prefix, ttlSeconds } = this.#parts;
     const limits = { timeoutMs: this.#ttlMs };
@@ -158,7 +160,7 @@ export class CoreRegistry implements Registry {
     });
   }
 
-  /** Empty for the keys of a group below a member. */
+  /** Returns nothing for keys below a member, which belong to another group. */
   #hintOf({ key, value, createRevision }: Entry): ResourceHint[] {
     const resource = key.slice(this.#parts.prefix.length);
     if (resource === "" || resource.includes("/")) return [];
@@ -187,7 +189,7 @@ export class CoreRegistry implements Registry {
 
 const mayPass: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
 
-/** Values that other clients wrote need not be JSON. */
+/** Values written by other clients need not be JSON. */
 function jsonOf(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;

@@ -1,11 +1,11 @@
-/** The state of one server of a core, or why it does not answer. */
+/** The state of one server of a core, or the reason why it does not answer. */
 export type ServerReport = AnsweringServer | SilentServer;
 
 export interface SilentServer {
   readonly address: string;
   readonly reachable: false;
   readonly reason: string;
-  /** From the other servers: hexadecimal id, name, whether it votes. */
+  /** As known to the other servers: id (hexadecimal), name, and whether it votes. */
   readonly id?: string;
   readonly name?: string;
   readonly isLearner?: boolean;
@@ -20,19 +20,19 @@ export interface AnsweringServer {
   /** Version of etcd's API. */
   readonly version: string;
   readonly isLeader: boolean;
-  /** The server receives the log and does not vote. */
+  /** The server receives the log, but does not vote. */
   readonly isLearner: boolean;
-  /** The leader that the server knows; empty when it knows none. */
+  /** The leader known to the server; empty if it knows none. */
   readonly leader: string;
   readonly term: bigint;
   /** The last entry of its log, and the last one applied. */
   readonly logIndex: bigint;
   readonly appliedIndex: bigint;
-  /** Committed entries, as far as the servers know, that this one has not applied. */
+  /** Number of committed entries, as far as the servers know, that this one has not applied. */
   readonly lag: bigint;
-  /** The size on disk. */
+  /** The size on disk, bytes. */
   readonly dataBytes: bigint;
-  /** Active alarms as etcd writes them: `memberID:1 alarm:NOSPACE`. */
+  /** Active alarms as printed by etcd: `memberID:1 alarm:NOSPACE`. */
   readonly alarms: readonly string[];
   readonly roundTripMs: number;
   /** Absent for an etcd. */
@@ -44,14 +44,14 @@ export interface OwnReport {
   readonly leaseholdVersion: string;
   readonly uptimeMs: number;
   readonly commitIndex: bigint;
-  /** Memory used by keys, values, history and leases, and its limit. */
+  /** Memory of keys, values, history and leases, and its limit, bytes. */
   readonly stateBytes: bigint;
   readonly quotaBytes: bigint;
   readonly heartbeatMs: number;
   readonly electionMs: number;
   /** Durations of the last syncs of the log. */
   readonly syncs: SyncTimes;
-  /** The other servers, as the leader sees them; empty for a server that does not lead. */
+  /** The other servers as seen by the leader; empty for a server that does not lead. */
   readonly followers: readonly KnownFollower[];
   readonly certificates: readonly CertificateReport[];
 }
@@ -65,7 +65,7 @@ export interface SyncTimes {
 
 export interface KnownFollower {
   readonly id: string;
-  /** The leader heard from it within an election timeout. */
+  /** The leader has heard from it within an election timeout. */
   readonly heard: boolean;
   /** Absent if the leader has never heard from it. */
   readonly silentMs?: number;
@@ -75,7 +75,7 @@ export interface KnownFollower {
 
 export interface CertificateReport {
   /**
-   * The peers that the certificate is for, or whose certificates the authority signs: `clients` or `servers`.
+   * The peers that see the certificate, or whose certificates the authority signs: `clients` or `servers`.
    */
   readonly towards: string;
   readonly file: string;
@@ -84,7 +84,7 @@ export interface CertificateReport {
   readonly authority: boolean;
 }
 
-/** A reading of a server's steady clock between two readings of ours: all ms. */
+/** A reading of a server's steady clock between two readings of our clock; all in ms. */
 export interface ClockReading {
   readonly thereMs: number;
   readonly askedMs: number;
@@ -93,22 +93,22 @@ export interface ClockReading {
 
 /** The servers of one core. */
 export interface CoreReport {
-  /** The servers that were asked for, in that order, and then the servers that they named. */
+  /** The servers that were asked for, in order, followed by servers that they named. */
   readonly servers: readonly ServerReport[];
-  /** The number of voters, as one server reports it; the number of servers asked for, if none answers. */
+  /** The number of voters, as reported by one server; without answers, the number of servers asked for. */
   readonly size: number;
   /** By server id; empty for an etcd. */
   readonly clocks: ReadonlyMap<string, ClockReading>;
 }
 
-/** Bounds of the rate of a server's steady clock against ours: 1 is equal. */
+/** Bounds of the rate of a server's steady clock relative to ours; 1 means equal. */
 export interface ClockRate {
   readonly id: string;
   readonly least: number;
   readonly most: number;
 }
 
-/** The rates of servers that answered both times and were not restarted in between. */
+/** Returns the rates of servers that answered both times and were not restarted in between. */
 export function clockRates(before: CoreReport, after: CoreReport): ClockRate[] {
   const rates: ClockRate[] = [];
   for (const [id, to] of after.clocks) {

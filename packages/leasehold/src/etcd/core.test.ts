@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { sharedLimits } from "./core-client.js";
 
-test("operations that share their limits get the time that is left, never below 0", async () => {
+test("operations that share limits get the time that is left, never less than 0", async () => {
   const world = new VirtualWorld();
   const cancellation = { cancelled: false, onCancel: undefined };
   const limits = sharedLimits({ timeoutMs: 100, cancellation }, world.clock);

@@ -19,7 +19,7 @@ const grpcCode = {
 /** The longest part of a server's message that an error repeats. */
 const detailCharactersMax = 300;
 
-/** Why one server gave no usable answer. */
+/** The reason why one server gave no usable answer. */
 export interface Failure {
   /** `mute`: a retry here or at another server may succeed. `unreachable`: the same, and nothing was sent. */
   readonly kind: "mute" | "unreachable" | "refused";
@@ -27,7 +27,7 @@ export interface Failure {
   readonly why: string;
 }
 
-/** Classifies the error of a call. `isConnected`: the server was connected. */
+/** Classifies the error of a call. `isConnected`: whether the server was connected. */
 export function failureOf(error: ServiceError, isConnected: boolean): Failure {
   const why = (error.details || error.message)
     .replace(/ Resolution note: $/, "")
@@ -41,7 +41,7 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
     case grpcCode.unimplemented:
       return refused("UNSUPPORTED");
     case grpcCode.invalidArgument:
-      // A core with authentication asks for a name, or another password, like this.
+      // With these, a core with authentication asks for a name or another password.
       return refused(
         /user name is empty|authentication failed/.test(why) ? "UNAUTHENTICATED" : "INVALID_CONFIG",
       );
@@ -54,7 +54,7 @@ export function failureOf(error: ServiceError, isConnected: boolean): Failure {
       return refused("NO_QUORUM");
     default:
       if (isConnected) return { kind: "mute", code: "NO_QUORUM", why };
-      // A failed handshake is only distinguishable by its text; nothing has been sent.
+      // A failed handshake can only be recognized by its text; nothing was sent.
       return {
         kind: "unreachable",
         code: /certificate|SSL|TLS|EPROTO/.test(why) ? "UNAUTHENTICATED" : "UNREACHABLE",
@@ -77,18 +77,18 @@ export class CoreRefusal extends LeaseholdError {
     return this.status === grpcCode.notFound;
   }
 
-  /** The name is taken. */
+  /** Whether the name is taken. */
   get isTaken(): boolean {
     return this.status === grpcCode.alreadyExists;
   }
 
-  /** A lease with this id exists already. */
+  /** Whether a lease with this id exists already. */
   get isDuplicate(): boolean {
     return this.status === grpcCode.failedPrecondition && this.message.includes("lease already exists");
   }
 }
 
-/** The error of a call that no server answered, with each server's last failure. */
+/** Makes the error of a call that no server answered, with each server's last failure. */
 export function noAnswer(failures: ReadonlyMap<string, Failure>, timeoutMs: number): LeaseholdError {
   const each = [...failures].map(([endpoint, { why }]) => `${endpoint} (${why})`).join(", ");
   const all = [...failures.values()];

@@ -6,13 +6,13 @@ import type { Place, Watching } from "../lease/provider.js";
 import type { CallLimits, CoreClient, Entry, Granted } from "./core-client.js";
 import type { Keys } from "./keys.js";
 
-/** Places of one participant at the same time: each costs the core a lease, its refreshes and a watch. */
+/** Bound of one participant's places: each costs the core a lease, its refreshes and a watch. */
 const placesMax = 1_000;
 
-/** Refreshes of a place per lease; each also reads the queue. */
+/** Number of refreshes of a place during its lease. Each also reads the queue. */
 const refreshesPerLease = 3;
 
-/** Time limit for giving a place back; afterwards its lease expires. */
+/** Time limit for giving back a place, ms. Afterwards its lease expires. */
 const leaveMsMax = 1_000;
 
 export interface QueueParts {
@@ -28,10 +28,9 @@ export interface QueueParts {
 }
 
 /**
- * Queues of callers that wait in order: a key for each caller, on a lease of its own. The revisions at which the
- * keys were created are the order, as in a mutex of etcd. Each place watches the one before it and no other,
- * so that a release wakes one caller. A queue does not decide who holds: its first caller acquires like any
- * other.
+ * Queues of callers that wait in order. Each caller has a key, attached to a lease of its own. The keys'
+ * create revisions are the order, as in a mutex of etcd. Each place watches only the one before it, so that a
+ * release wakes one caller. A queue does not decide who holds: its first caller acquires like every other.
  */
 export class FairQueues {
   readonly #parts: QueueParts;
@@ -64,7 +63,7 @@ export class FairQueues {
     }
   }
 
-  /** Resolves when all places have been removed, or are left to expire. */
+  /** Resolves when all places have been removed, or left to expire. */
   async close(): Promise<void> {
     for (const place of this.#places) void place.leave();
     await Promise.all(this.#leaving);
@@ -91,7 +90,7 @@ class CorePlace implements Place {
   #isFirst = false;
   #created = 0n;
   #leaseMs = 0;
-  /** The core keeps the place until this reading of the steady clock. */
+  /** The core keeps the place until this reading of the steady clock, ms. */
   #endMs = 0;
   #timer: Timer | undefined;
   #before: Watching | undefined;
@@ -107,7 +106,7 @@ class CorePlace implements Place {
       this.#resolveFirst = resolve;
       watchAbort(this.#gone.signal, () => reject(this.#gone.signal.reason));
     });
-    // The caller may leave before it waits for this promise.
+    // The caller may leave before awaiting this promise.
     this.first.catch(() => undefined);
   }
 
@@ -191,7 +190,7 @@ class CorePlace implements Place {
     }
   }
 
-  /** Failed work is repeated with the next refresh. */
+  /** Failed work is repeated at the next refresh. */
   async #orLater(work: () => Promise<void>): Promise<void> {
     try {
       await work();

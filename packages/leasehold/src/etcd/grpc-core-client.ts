@@ -36,7 +36,9 @@ import { CoreRefusal } from "./failure.js";
 import { type Access, Servers } from "./servers.js";
 import { Watches } from "./watches.js";
 
-/** Keys per answer: with the longest names and labels an answer stays below gRPC's limit of 4 MiB. */
+/**
+ * Number of keys per answer. With the longest names and labels an answer stays below gRPC's limit of 4 MiB.
+ */
 const pageSize = 2_000;
 
 const encoder = new TextEncoder();
@@ -61,7 +63,7 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
     try {
       await this.#servers.ask(KV.method.range, request, limits);
     } catch (error) {
-      // This is an answer, too: the core knows the user, who may not read this key.
+      // This counts as an answer: the core knows the user, who may not read this key.
       if (!(error instanceof CoreRefusal) || error.code !== "PERMISSION_DENIED") throw error;
     }
   }
@@ -122,7 +124,8 @@ export class GrpcCoreClient implements CoreClient, NamedLeaseClient {
       return { ...momentOf(header), seconds: Number(TTL) };
     } catch (error) {
       if (!(error instanceof CoreRefusal) || !error.isDuplicate) throw error;
-      // Ids are unique: a request whose answer was lost has granted this lease. A refresh returns its TTL.
+      // Ids are unique, so an earlier request, whose answer was lost, granted this lease. A refresh returns
+      // its TTL.
       return this.refreshLease(leaseId, limits);
     }
   }
@@ -230,7 +233,7 @@ function optional(kv: KeyValue | undefined): Entry | undefined {
   return kv === undefined ? undefined : entryOf(kv);
 }
 
-/** The end of the range of keys with this prefix. The bytes of UTF-8 are below 0xff. */
+/** Returns the end of the range of keys with this prefix. Bytes of UTF-8 are below 0xff. */
 function endOf(prefix: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const end = prefix.slice();
   end[end.length - 1]! += 1;

@@ -2,7 +2,10 @@ import { formatDuration } from "../lease/duration.js";
 import type { Guarantees } from "../lease/types.js";
 import { type CoreAddress, ttlMinMs, wholeSeconds } from "./terms.js";
 
-/** The time until a core's leader notices that a lease has expired and commits its end, ms, with a margin. */
+/**
+ * Upper bound of the time until a core's leader notices that a lease has expired and commits its end, ms,
+ * with a margin.
+ */
 export const noticedMsMax = 2_000;
 
 /** The guarantees of leases on a consistent core, and their assumptions. */

@@ -5,7 +5,7 @@ import type { CallLimits, CoreClient, Entry } from "./core-client.js";
 import { decodeRecord, tokenOf } from "./record.js";
 
 /**
- * Converts a key to the form that programs see. Without `lifeMs` the remaining time is taken to be the
+ * Converts a key to the form that programs see. Without `lifeMs`, the remaining time is assumed to be the
  * granted TTL.
  */
 export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
@@ -23,8 +23,8 @@ export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
 }
 
 /**
- * An upper bound of the remaining time of the key's lease, unless it is refreshed; undefined when the core
- * does not answer.
+ * An upper bound of the remaining time of the key's lease, if it is not refreshed; undefined if the core does
+ * not answer.
  */
 export async function lifeMsMax(
   core: CoreClient,
@@ -37,7 +37,7 @@ export async function lifeMsMax(
     // The core rounds down, by almost a second.
     return 1_000 * (Math.max(0, seconds) + 1);
   } catch (error) {
-    // The remaining time is not worth failing for.
+    // A missing remaining time is no reason to fail.
     if (error instanceof LeaseholdError) return undefined;
     throw error;
   }

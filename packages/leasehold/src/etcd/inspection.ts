@@ -10,7 +10,7 @@ import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
 import { type Asked, decodeRecord, encodeRecord, tokenOf } from "./record.js";
 
-/** Other clients change a record as rarely as this one: a few retries are enough. */
+/** Other clients rarely change a record at the same time: a few retries are enough. */
 const replacementsMax = 5;
 
 export interface CoreInspectionParts {
@@ -18,7 +18,7 @@ export interface CoreInspectionParts {
   readonly timers: Timers;
   readonly clock: Clock;
   readonly keys: Keys;
-  /** The name of the participant that asks. */
+  /** The name of this participant. */
   readonly holder: string;
 }
 
@@ -70,16 +70,16 @@ export class CoreInspection implements Inspection {
   }
 
   /**
-   * Writes the request into the holder's record. The key keeps its lease and its create revision, so that the
-   * tenure continues; the holder sees the request by its watch, or at the latest by the read that follows
-   * each refresh, which then does not count.
+   * Writes the request into the holder's record. The key keeps its lease and its create revision, so the
+   * tenure continues. The holder sees the request by its watch, or at the latest by the read after each
+   * refresh, which then does not count.
    */
   async #ask(resource: string, broken: boolean, limits: CallLimits): Promise<HolderAction> {
     const { core, keys, holder } = this.#parts;
     let { entry } = await core.read(keys.of(resource), limits);
     const token = entry === undefined ? undefined : tokenIn(entry);
     for (let tries = 0; tries < replacementsMax && entry !== undefined; tries += 1) {
-      // The request was for another tenure.
+      // The request was meant for another tenure.
       if (tokenIn(entry) !== token) return { done: false };
       const record = decodeRecord(entry.value);
       if (record === undefined) return { done: false, token: tokenIn(entry) };
@@ -101,7 +101,7 @@ function tokenIn(entry: Entry): bigint {
   return tokenOf(entry, decodeRecord(entry.value));
 }
 
-/** Whether the record has this request already, or one that goes further. */
+/** Whether the record already has this request, or one that goes further. */
 function isAsked(standing: Asked | undefined, { by, broken }: Asked): boolean {
   if (standing === undefined) return false;
   return broken ? standing.broken && standing.by === by : standing.broken || standing.by === by;

@@ -1,9 +1,9 @@
 import { slotMark } from "../lease/slots.js";
 
-/** The prefix of leases in the core unless the address names another. */
+/** The prefix of keys in the core, unless the address names another. */
 export const keyPrefixDefault = "leasehold/";
 
-/** Leases have a level of their own, so that other data can have other levels. */
+/** Leases have their own level below the prefix, so that other data can have other levels. */
 const level = "leases/";
 
 /** The level of the queues of fair callers. */
@@ -12,7 +12,7 @@ const linesLevel = "lines/";
 /** The level of the members of groups that are plain keys. */
 const membersLevel = "members/";
 
-/** Maps names of resources to keys and back. */
+/** Maps resources' names to keys and back. */
 export class Keys {
   readonly #root: string;
   readonly #lines: string;
@@ -24,12 +24,12 @@ export class Keys {
     this.#members = prefix + membersLevel;
   }
 
-  /** The key of a resource; for the prefix of a name, the prefix of the keys. */
+  /** The key of a resource; for a prefix of names, the prefix of their keys. */
   of(resource: string): string {
     return this.#root + resource;
   }
 
-  /** The prefix of the keys of all callers in the queue for a resource; a number follows. */
+  /** The prefix of the keys of all callers queueing for a resource; a number follows. */
   lineOf(resource: string): string {
     return this.#lines + resource + slotMark;
   }

@@ -35,9 +35,9 @@ const timeoutDefault = "5s";
 export interface CoreOptions extends ParticipantOptions {
   /** Certificates, if the core's servers require them. */
   tls?: TlsFiles | undefined;
-  /** A user of the core, if it has users. Default: `LEASEHOLD_CORE_USER` of the environment, if set. */
+  /** A user of the core, if the core has users. Default: the environment's `LEASEHOLD_CORE_USER`, if set. */
   user?: string | undefined;
-  /** The user's password. Default: `LEASEHOLD_CORE_PASSWORD` of the environment. */
+  /** The user's password. Default: the environment's `LEASEHOLD_CORE_PASSWORD`. */
   password?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ const coreOptionNames: OptionNames<CoreOptions> = {
 
 /** Options of named leases. */
 export interface NamedLeaseOptions extends Pick<CoreOptions, "password" | "tls" | "user"> {
-  /** How long to wait for answers. Default `"5s"`. */
+  /** How long to wait for an answer. Default `"5s"`. */
   timeout?: Duration | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface CoreGroupParts extends Pick<CoreOptions, "timeout" | "tls"> {
   readonly jitterMs: number;
 }
 
-/** A group as plain keys of the core at these addresses. Rejects as {@link openCoreLeases}. */
+/** Opens a group as plain keys of the core at these addresses. Rejects like {@link openCoreLeases}. */
 export async function openCoreRegistry(
   urls: readonly string[],
   { group, ttl, jitterMs, ...options }: CoreGroupParts,
@@ -95,7 +95,7 @@ export async function openCoreRegistry(
   const address = parseCoreUrls(urls);
   const ttlMs = ttl === undefined ? address.ttlMaxMs : parseDuration(ttl, "ttl");
   if (ttlMs < ttlMinMs || ttlMs > address.ttlMaxMs)
-    throw new LeaseholdError("TTL_OUT_OF_RANGE", `the ttl of a group on a core is 1s to its ttlMax`);
+    throw new LeaseholdError("TTL_OUT_OF_RANGE", `the ttl of a group on a core must be 1s to its ttlMax`);
   const core = await connected(address, options, world);
   const prefix = new Keys(address.keyPrefix).membersOf(group);
   return new CoreRegistry({
@@ -108,7 +108,7 @@ export async function openCoreRegistry(
   });
 }
 
-/** Named leases of the core at these addresses. Rejects as {@link openCoreLeases}. */
+/** Opens the named leases of the core at these addresses. Rejects like {@link openCoreLeases}. */
 export async function openCoreNamedLeases(
   urls: readonly string[],
   options: NamedLeaseOptions,
@@ -144,7 +144,7 @@ async function connected(
   return core;
 }
 
-/** Reports the state of every server of the core at these addresses. Rejects as {@link openCoreLeases}. */
+/** Reports the state of every server of the core at these addresses. Rejects like {@link openCoreLeases}. */
 export async function coreReport(
   urls: readonly string[],
   options: Pick<CoreOptions, "timeout" | "tls">,
@@ -155,11 +155,11 @@ export async function coreReport(
   const tls = options.tls && { current: await textsOf(options.tls), version: 0 };
   const load = () => import("./server-reports.js");
   const { serverReports } = await loadPackage(grpcPackages, "core://", load);
-  // Nothing else keeps the process alive while an absent server is retried.
+  // Nothing else keeps the process alive while a missing server is retried.
   return keptAlive(world.keepAlive, () => serverReports(endpoints, tls, timeoutMs, world));
 }
 
-/** Addresses have no password: process lists would show it. */
+/** Addresses contain no password, as process lists would show it. */
 function loginOf(options: Pick<CoreOptions, "password" | "user">): Login | undefined {
   const { LEASEHOLD_CORE_USER: envName, LEASEHOLD_CORE_PASSWORD: envPassword } = process.env;
   const name = options.user ?? envName;
@@ -173,7 +173,7 @@ function loginOf(options: Pick<CoreOptions, "password" | "user">): Login | undef
   return { name, password };
 }
 
-/** The texts of certificates and a key that fit. */
+/** Reads certificates and a key that match. */
 async function textsOf(files: TlsFiles) {
   const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
   try {
@@ -185,13 +185,13 @@ async function textsOf(files: TlsFiles) {
   return { ca, cert, key };
 }
 
-/** Certificates that are reread within seconds of a change. New connections use them. */
+/** Certificates that are reread within seconds of a change. New connections use the new ones. */
 function watched(files: TlsFiles, logger: Logger, world: World) {
   const paths = [files.ca, files.cert, files.key].filter((each) => !isPem(each));
   return FileWatch.start({ paths, read: () => textsOf(files), world, logger, everyMs: watchMs });
 }
 
-/** A random id, 1 to 2^63 - 1. */
+/** Draws a random id, 1 to 2^63 - 1. */
 function drawLeaseId(): bigint {
   return randomBytes(8).readBigUInt64BE() >> 1n || 1n;
 }

@@ -7,7 +7,7 @@ import type { CoreClient, Entry } from "./core-client.js";
 import { hintOf } from "./hints.js";
 import type { Keys } from "./keys.js";
 
-/** Time limit for one listing. */
+/** Time limit of one listing, ms. */
 const listMsMax = 30_000;
 
 /** The pause after a failed listing, ms. */
@@ -19,7 +19,7 @@ export interface PrefixWatchParts {
   readonly keys: Keys;
 }
 
-/** Watches the leases below a prefix: a listing, then each change from the revision of that listing on. */
+/** Watches the leases below a prefix: a listing, followed by each change from that listing's revision on. */
 export class PrefixWatch implements Watching {
   readonly #parts: PrefixWatchParts;
   readonly #prefix: string;
@@ -60,7 +60,7 @@ export class PrefixWatch implements Watching {
         missed: () => this.#lookIn(0),
       });
     } catch (error) {
-      // The listener misses nothing: the next listing has it.
+      // The listener misses nothing: the next listing includes it.
       if (!(error instanceof LeaseholdError)) throw error;
       if (!this.#view.isStopped) this.#lookIn(retryMs);
     }

@@ -50,7 +50,7 @@ async function soon<T>(promise: Promise<T>, withinMs = 20_000): Promise<T> {
 const take = (leases: LeaseManager, options = {}): Promise<Lease> =>
   soon(leases.acquire(name, { ttl: ttlMs, ...options }));
 
-/** Loses one answer of this kind, the first of several or all. */
+/** Loses answers of this kind: the first `count`, or all. */
 function loseAnswers(operation: string, count = Infinity): void {
   let left = count;
   core.fate = (each) => (each === operation && left-- > 0 ? "answer lost" : "answered");
@@ -62,28 +62,28 @@ describe("a tenure", () => {
     expect(lease.token).toBe(core.keys.get(key)!.createRevision);
   });
 
-  test("counts from before the request, and ends before the core's lease", async () => {
+  test("is counted from before the request, and ends before the core's lease", async () => {
     core.latencyMs = 200;
     const lease = await take(alice, { autoRenew: false });
-    // The read, the grant and the put took 200 ms each; the first was over when the request was sent.
+    // The read, the grant and the put took 200 ms each; the read was over when the grant was requested.
     expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
     expect(lease.remaining()).toBeGreaterThan(ttlMs - 410);
   });
 
-  test("ends by the system clock when the steady one stood still", async () => {
+  test("ends by the system clock if the steady one stopped", async () => {
     const lease = await take(alice);
     world.suspend(ttlMs);
     expect(lease.remaining()).toBe(0);
   });
 
-  test("that a clock fault has ended is not released early, as the program may still work", async () => {
+  test("that a clock fault has ended is not released early, as the program may still be working", async () => {
     const lease = await take(alice);
     world.stepWall(-ttlMs / 2);
     expect(lease.remaining()).toBe(0);
     await world.advance(100);
     for (const participant of [bob, alice])
       expect(await soon(participant.tryAcquire(name, { ttl: ttlMs }))).toBeUndefined();
-    // The wait of the same participant can be ended, and it is shown who has the resource.
+    // This participant's own wait can be cancelled, and it sees who holds the resource.
     const stop = new AbortController();
     const own = alice.acquire(name, { signal: stop.signal }).catch((error: unknown) => error);
     await world.advance(20);
@@ -94,11 +94,11 @@ describe("a tenure", () => {
     await take(bob, { wait: 3 * ttlMs });
   });
 
-  test("that a small step of the system time has ended is not released early either", async () => {
+  test("that a small step of the system time has ended is not released early, either", async () => {
     const lease = await take(alice, { autoRenew: false });
     await world.advance(0.9 * ttlMs);
     lease.assertHeld(200);
-    // Less than the clocks may be apart: it expires, and is no clock fault.
+    // Less than the tolerated difference of the clocks: the tenure expires, without a clock fault.
     world.stepWall(ttlMs / 10 - 1);
     await world.advance(20);
     expect(lease.signal.reason).toMatchObject({ reason: "expired" });
@@ -108,14 +108,14 @@ describe("a tenure", () => {
     expect(await soon(alice.tryAcquire(name, { ttl: ttlMs }))).toBeDefined();
   });
 
-  test("that its own clock has ended is released at once", async () => {
+  test("that has expired by its own clock is released at once", async () => {
     await take(alice, { autoRenew: false });
     await world.advance(ttlMs + 1);
     expect(core.leases.size).toBe(0);
     expect(await soon(bob.tryAcquire(name, { ttl: ttlMs }))).toBeDefined();
   });
 
-  test("that a clock fault has ended before the program had it is released at once", async () => {
+  test("that a clock fault ended before the program received it is released at once", async () => {
     core.latencyMs = 20;
     const trying = alice.tryAcquire(name, { ttl: ttlMs }).catch((error: unknown) => error);
     for (let passedMs = 0; passedMs < 1_000 && core.keys.size === 0; passedMs += 1) await world.advance(1);
@@ -130,7 +130,7 @@ describe("a tenure", () => {
     }
   });
 
-  test("a ttl between two seconds is rounded up for the core, and counted as it is", async () => {
+  test("a TTL between whole seconds is rounded up for the core, and counted exactly", async () => {
     const lease = await take(alice, { ttl: 1_500, autoRenew: false });
     expect(lease.remaining()).toBeLessThanOrEqual(1_500);
     expect([...core.leases.values()][0]!.seconds).toBe(2);
@@ -140,7 +140,7 @@ describe("a tenure", () => {
 describe("an attempt", () => {
   test("whose answer was lost after the key was created deletes the key, and another participant acquires", async () => {
     loseAnswers("create", 1);
-    // Less than the lease, so that a leftover key would still exist.
+    // Shorter than the lease, so that a leftover key would still exist.
     await expect(soon(alice.acquire(name, { ttl: ttlMs, wait: 500 }))).rejects.toThrow(
       expect.objectContaining({ code: "NO_QUORUM" }),
     );
@@ -148,7 +148,7 @@ describe("an attempt", () => {
     await take(bob);
   });
 
-  test("that could not delete its key finds it the next time, and nobody holds meanwhile", async () => {
+  test("that could not delete its key finds it the next time; nobody holds meanwhile", async () => {
     let isCreated = false;
     core.fate = (each) => {
       if (each === "create" && !isCreated) {
@@ -189,11 +189,11 @@ describe("an attempt", () => {
 });
 
 describe("a renewal", () => {
-  test("counts from before its request", async () => {
+  test("is counted from before its request", async () => {
     const lease = await take(alice, { autoRenew: false });
     core.latencyMs = 200;
     await soon(lease.renew());
-    // The refresh and the read.
+    // The refresh and the read took 200 ms each.
     expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
   });
 
@@ -234,7 +234,7 @@ describe("a renewal", () => {
     expect(lease.remaining()).toBeGreaterThan(leftMs);
   });
 
-  test("that meets one change of leaders is repeated at once", async () => {
+  test("during one change of leader is repeated at once", async () => {
     const lease = await take(alice, { autoRenew: false });
     await world.advance(1_000);
     const leftMs = lease.remaining();
@@ -281,7 +281,7 @@ test("the deletion of the key ends the tenure at once, by the watch", async () =
   expect(signal.aborted).toBe(true);
 });
 
-test("a release frees the key, even if the first request for it was lost on the way", async () => {
+test("a release frees the key even if its first request was lost", async () => {
   const lease = await take(alice);
   loseAnswers("revokeLease", 1);
   await soon(lease.release());
@@ -294,12 +294,12 @@ describe("waiters", () => {
     const waiting = bob.acquire(name, { ttl: ttlMs });
     await world.advance(500);
     void lease.release();
-    // The release, its notification, and three operations.
+    // Time for the release, its notification, and three operations.
     await world.advance(5 * core.latencyMs + 5);
     expect((await waiting).remaining()).toBeGreaterThan(0);
   });
 
-  test("acquire a released lease without a watch, too", async () => {
+  test("acquire a released lease even without a watch", async () => {
     core.isMute = true;
     const lease = await take(alice);
     const waiting = bob.acquire(name, { ttl: ttlMs });
@@ -316,7 +316,7 @@ describe("waiters", () => {
     expect([watchers, core.watchers.size]).toEqual([2, 1]);
   });
 
-  test("in hundreds do not stampede, and each acquires", async () => {
+  test("do not stampede by the hundreds, and each acquires", async () => {
     const lease = await take(alice);
     const seen = { holding: 0, turns: 0 };
     const work = async (held: Lease) => {

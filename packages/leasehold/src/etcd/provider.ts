@@ -33,26 +33,30 @@ import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
 /**
- * Time limit for a failed attempt to remove what it may have created; afterwards the core's lease expires.
+ * Time limit for a failed attempt to remove what it may have created, ms. Afterwards the core's lease
+ * expires.
  */
 const withdrawMsMax = 1_000;
 
-/** Time limit for a release; afterwards the lease expires. */
+/** Time limit for a release, ms. Afterwards the lease expires. */
 const releaseMsMax = 2_000;
 
-/** The part of the TTL that one renewal may take, so that the provider contract can repeat it in time. */
+/**
+ * Divisor of the TTL: one renewal may take a third of it, so that the provider contract can repeat it in
+ * time.
+ */
 const renewalsPerTtl = 3;
 
 /**
- * A renewal that meets a change of leaders is repeated at once; a third change in a row waits for the next
- * renewal.
+ * A renewal during a change of leader is repeated at once; after a third change in a row it waits for the
+ * next renewal.
  */
 const renewalTriesMax = 2;
 
-/** Replacements of a record that another client changes at the same time. */
+/** Attempts to replace a record that another client changes at the same time. */
 const replacementsMax = 5;
 
-/** Waiters retry this often, ms, in case the watch that reports a release fails. */
+/** Waiters retry at these intervals, ms, in case the watch that reports a release fails. */
 const retryMsMin = 1_000;
 const retryMsMax = 15_000;
 
@@ -63,14 +67,14 @@ export interface CoreProviderParts {
   /** The participant's name and incarnation. */
   readonly holder: string;
   readonly label: string;
-  /** A unique id, 1 to 2^63 - 1. */
+  /** Draws a unique id, 1 to 2^63 - 1. */
   drawLeaseId(): bigint;
 }
 
 /**
  * Leases of a consistent core. A tenure is a key that is attached to a lease of the core: the client that
  * creates the key holds the resource, the create revision is the token, and when the core's lease ends the
- * key goes with it.
+ * key is deleted with it.
  */
 export class CoreProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -83,7 +87,10 @@ export class CoreProvider implements Provider {
   readonly #queues: FairQueues;
   /** Granted tenures that have not been released, by resource. */
   readonly #tenures = new Map<string, Tenure>();
-  /** Leases of tenures that a clock ended early: the protected work may go on, so their keys are no leftovers. */
+  /**
+   * Leases of tenures that a clock ended early. The protected work may continue, so their keys are no
+   * leftovers.
+   */
   readonly #endedEarly = new Set<bigint>();
   #events: ProviderEvents | undefined;
   #isClosed = false;
@@ -117,10 +124,10 @@ export class CoreProvider implements Provider {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, timeoutMs } = request;
     const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
-    // A participant attempts only after its tenure is over.
+    // A participant attempts only after its own tenure is over.
     this.#end(this.#tenures.get(resource));
     try {
-      // The read costs a round trip, and saves the core a write if the resource is held.
+      // The read costs a round trip, but saves the core a write if the resource is held.
       const found = await this.#core.read(this.#keys.of(resource), limits);
       const { entry } = found;
       if (entry !== undefined && !this.#isLeftover(entry)) return this.#refused(request, found, entry);
@@ -197,7 +204,9 @@ export class CoreProvider implements Provider {
     else await this.#revoke(tenure);
   }
 
-  /** The protected work may go on until then. After a clock fault, only the core says when the lease is over. */
+  /**
+   * Until then the protected work may continue. After a clock fault, only the core knows when the lease ends.
+   */
   #after(tenure: Tenure, delayMs: number, run: () => void): void {
     this.#endedEarly.add(tenure.leaseId);
     this.#parts.world.timers.after(delayMs, () => {
@@ -206,13 +215,13 @@ export class CoreProvider implements Provider {
     });
   }
 
-  /** The lease belongs to this tenure alone, so no later tenure's key goes with it. */
+  /** The lease belongs to this tenure alone, so revoking it deletes no later tenure's key. */
   #revoke({ leaseId }: Tenure): Promise<void> {
     return this.#core.revokeLease(leaseId, { timeoutMs: releaseMsMax });
   }
 
   #revokeLate(tenure: Tenure): void {
-    // It expires without this, too.
+    // Best effort: the lease also expires.
     if (!this.#isClosed) this.#revoke(tenure).catch(() => undefined);
   }
 
@@ -256,7 +265,7 @@ export class CoreProvider implements Provider {
     this.#core.close();
   }
 
-  /** Creates the key, on a lease of its own. */
+  /** Creates the key, attached to a lease of its own. */
   async #take(request: AttemptRequest, limits: CallLimits): Promise<AttemptOutcome> {
     const { resource, ttlMs, data } = request;
     const { world, holder, label } = this.#parts;
@@ -278,7 +287,7 @@ export class CoreProvider implements Provider {
         data,
       };
       const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits);
-      // The answer may have been lost: the record shows whose key it is.
+      // The answer may have been lost: the record shows whether the key is ours.
       const { entry } = found;
       if (decodeRecord(entry.value)?.nonce !== nonce) {
         await this.#withdraw(leaseId);
@@ -319,8 +328,8 @@ export class CoreProvider implements Provider {
       const spreadMs = this.#waiters.handedOnMs(resource);
       const attached = (record.attached ?? 0) + 1;
       const next = encodeRecord({ holder, label, nonce, seconds, spreadMs, data, attached });
-      // Without an answer the key may be attached to the new lease, which therefore expires and is not
-      // revoked.
+      // Without an answer the key may be attached to the new lease, which therefore must expire instead of
+      // being revoked.
       ({ entry } = await this.#core.replace(entry!, next, limits, leaseId));
       if (entry === undefined || decodeRecord(entry.value)?.nonce !== nonce) continue;
       const parts = { resource, token: token + 1n, nonce, leaseId };
@@ -332,12 +341,16 @@ export class CoreProvider implements Provider {
     return gone(resource);
   }
 
-  /** The holder's lease, ms: it ends before the core's, whatever the errors of both clocks. */
+  /**
+   * The duration of the holder's lease, ms: it ends before the core's, whatever the errors of both clocks.
+   */
   #leaseMs(ttlMs: number, seconds: number): number {
     return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
   }
 
-  /** The key belongs to this process, which gave it up: a release or a withdrawal did not reach the core. */
+  /**
+   * Whether the key is this process's own, and given up: a release or a withdrawal did not reach the core.
+   */
   #isLeftover({ value, leaseId }: Entry): boolean {
     const record = decodeRecord(value);
     const isOurs = leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
@@ -355,7 +368,7 @@ export class CoreProvider implements Provider {
     try {
       await this.#core.revokeLease(leaseId, { timeoutMs: withdrawMsMax });
     } catch (error) {
-      // The lease expires, and a later attempt of this process recognises its own key.
+      // The lease expires, and until then a later attempt of this process recognises the key.
       if (!(error instanceof LeaseholdError)) throw error;
     }
   }
@@ -364,7 +377,7 @@ export class CoreProvider implements Provider {
     const { resource } = tenure;
     this.#waiters.forget(resource);
     this.#tenures.set(resource, tenure);
-    // The read at every renewal is what counts; the watch reports a request or a deleted key at once.
+    // The read at every renewal is decisive; the watch only reports a request or a deleted key sooner.
     tenure.watching = this.#core.watch({ key: entry.key, isPrefix: false }, entry.modRevision + 1n, {
       written: (written) => this.#look(tenure, written),
       deleted: () => this.#look(tenure, undefined),
@@ -373,8 +386,8 @@ export class CoreProvider implements Provider {
   }
 
   /**
-   * A refresh counts only when a read after it finds the key in place, and the term has not changed since
-   * before the refresh. The read is linearizable, so the leader of that term was still the leader when it
+   * A refresh counts only if a read after it finds the key in place, and the term has not changed since
+   * before the refresh. The read is linearizable: the leader of that term was still the leader when it
    * answered, after the refresh. Otherwise a deposed leader that does not know it could refresh a lease that
    * its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
    */
@@ -384,7 +397,7 @@ export class CoreProvider implements Provider {
     return found.term === refreshed.term;
   }
 
-  /** Takes over the present state of a tenure's key. */
+  /** Adopts the present state of a tenure's key. */
   #look(tenure: Tenure, entry: Entry | undefined): void {
     if (tenure.lost !== undefined) return;
     const record = entry === undefined ? undefined : decodeRecord(entry.value);

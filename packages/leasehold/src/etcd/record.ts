@@ -10,22 +10,22 @@ export interface Asked {
 }
 
 /**
- * The value of a held resource's key: JSON, so that people can read it with the core's own tools. A request
- * to release is part of it: it is deleted with the key, is changed by comparison like everything else, and
- * costs nothing until there is one.
+ * The value of a held resource's key: JSON, so that people can read it with the core's own tools. It includes
+ * a request to release, which is deleted with the key, changed by comparison like the rest, and costs nothing
+ * while there is none.
  */
 export interface HolderRecord {
   /** The holder's name and incarnation. */
   readonly holder: string;
   /** The holder's label. */
   readonly label: string;
-  /** Unique for each attempt: a client that finds its own nonce created the key. */
+  /** Unique for each attempt: the client that finds its own nonce created the key. */
   readonly nonce: string;
   /** The granted TTL in seconds: no renewal exceeds it. */
   readonly seconds: number;
   /** The spread of waiters' attempts after a release, ms (`contention-backoff.ts`). */
   readonly spreadMs: number;
-  /** Data of the tenure for others to read, as JSON. */
+  /** Data of the tenure that others may read, as JSON. */
   readonly data?: string | undefined;
   readonly asked?: Asked | undefined;
   /** The number of handovers by handle since the key was created. Default 0. */
@@ -35,8 +35,8 @@ export interface HolderRecord {
 }
 
 /**
- * The fencing token. A handover keeps the create revision, and raises the core's revision by at least one:
- * the token is therefore greater than before, and smaller than that of a key created later.
+ * The fencing token. A handover keeps the create revision and raises the core's revision by at least one, so
+ * the token is greater than before, and smaller than that of a key created later.
  */
 export function tokenOf(entry: Pick<Entry, "createRevision">, record: HolderRecord | undefined): bigint {
   return entry.createRevision + BigInt(record?.attached ?? 0);
@@ -47,7 +47,7 @@ export function encodeRecord(record: HolderRecord): string {
   return withData(JSON.stringify(others), data);
 }
 
-/** Undefined for values that Leasehold did not write. */
+/** Returns undefined for values that Leasehold did not write. */
 export function decodeRecord(text: string): HolderRecord | undefined {
   let value: unknown;
   try {

@@ -34,7 +34,7 @@ beforeEach(() => {
   }, world);
 });
 
-/** The outcome: a TTL, or an error's text. */
+/** The outcome of a refresh: a TTL, or the error's text. */
 async function ask(id: number, timeoutMs = 1_000) {
   try {
     return Number((await refreshes.ask(BigInt(id), timeoutMs)).TTL);
@@ -50,7 +50,7 @@ test("refreshes of all leases go over one stream, and each gets its own answer",
   expect([streams.length, streams[0]!.isCancelled]).toEqual([1, false]);
 });
 
-test("a late answer is not taken for that of a later refresh of the lease", async () => {
+test("a late answer is not taken for the answer to a later refresh of the lease", async () => {
   const late = ask(1, 500);
   await world.advance(501);
   const next = ask(1);
@@ -60,7 +60,7 @@ test("a late answer is not taken for that of a later refresh of the lease", asyn
   expect([streams.length, streams[0]!.isCancelled]).toEqual([1, false]);
 });
 
-test("an answer about another lease acknowledges nothing, and ends the stream", async () => {
+test("an answer for another lease acknowledges nothing, and ends the stream", async () => {
   const answers = [ask(1), ask(2)];
   streams[0]!.answer(10n, 2n);
   expect(await Promise.all(answers)).toEqual(Array(2).fill("it answered a refresh that was not requested"));
@@ -81,7 +81,7 @@ test("a mute server's stream is closed, which bounds the questions on it", async
   expect([streams.length, streams[0]!.isCancelled]).toEqual([1, true]);
 });
 
-test("streams are opened ten times a second at most at a server that refuses them", async () => {
+test("streams to a server that refuses them are opened at most ten times a second", async () => {
   for (let passedMs = 0; passedMs < 1_000; passedMs += 5) {
     const answer = ask(1);
     if (streams.length > 0) streams.at(-1)!.emit("error", Object.assign(new Error("no"), { details: "no" }));
@@ -91,7 +91,7 @@ test("streams are opened ten times a second at most at a server that refuses the
   expect(streams.length).toBe(10);
 });
 
-test("whatever comes in between, a refresh gets its own answer or none", async () => {
+test("whatever happens, a refresh gets its own answer or none", async () => {
   const event = fc.oneof(
     {
       weight: 4,

@@ -9,11 +9,11 @@ import type { Timer, World } from "../common/ports.js";
 import type { Duplex } from "./connection/connection.js";
 
 /**
- * Timeout of the oldest question on a stream, ms: a server that exceeds it is mute, and the stream is closed.
+ * Timeout of the oldest question on a stream, ms. A server that exceeds it is mute, and the stream is closed.
  */
 const muteMs = 2_000;
 
-/** The pause before a stream that ended without any answer is opened again, ms. */
+/** The pause before reopening a stream that ended without any answer, ms. */
 const reopenMs = 100;
 
 export type RefreshStream = Duplex<LeaseKeepAliveRequest, LeaseKeepAliveResponse>;
@@ -23,7 +23,7 @@ interface Question {
   readonly askedMs: number;
   readonly timer: Timer;
   /**
-   * Undefined once nobody waits for the answer. The entry keeps its place: answers come in the order of
+   * Undefined once nobody waits for the answer. The entry stays, since answers come in the order of
    * questions.
    */
   settle: ((result: LeaseKeepAliveResponse | ServiceError) => void) | undefined;
@@ -32,7 +32,7 @@ interface Question {
 /**
  * All refreshes at one server, on one long-lived stream: a stream for each refresh would be reset after each,
  * and servers close a connection with many resets. Answers come in the order of the questions, including
- * those that nobody waits for any more.
+ * those that nobody waits for.
  */
 export class Refreshes {
   readonly #open: () => RefreshStream;
@@ -40,7 +40,7 @@ export class Refreshes {
   #stream: RefreshStream | undefined;
   #questions: Question[] = [];
   #hasAnswered = false;
-  /** Why and when the last stream ended without any answer. */
+  /** The time and the reason of the last stream that ended without any answer. */
   #failure: { readonly error: ServiceError; readonly atMs: number } | undefined;
 
   constructor(open: () => RefreshStream, world: World) {
@@ -48,7 +48,7 @@ export class Refreshes {
     this.#world = world;
   }
 
-  /** @throws ServiceError like a call of its own */
+  /** @throws ServiceError as an ordinary call would */
   ask(leaseId: bigint, timeoutMs: number): Promise<LeaseKeepAliveResponse> {
     const { clock, timers } = this.#world;
     const nowMs = clock.monotonicMs();
@@ -94,7 +94,7 @@ export class Refreshes {
   #answered(answer: LeaseKeepAliveResponse): void {
     const question = this.#questions.shift();
     if (question?.leaseId !== answer.ID) {
-      // The refresh cannot be identified: none is acknowledged.
+      // The answered refresh is unknown, so none is acknowledged.
       if (question !== undefined) this.#questions.unshift(question);
       this.#end(serviceError(13, "it answered a refresh that was not requested"));
       return;
@@ -129,7 +129,7 @@ export function silence(stream: {
   stream.on("error", () => undefined);
 }
 
-/** An error like those of grpc-js. `code` is gRPC's. */
+/** Makes an error like those of grpc-js. `code` is gRPC's. */
 export function serviceError(code: number, details: string): ServiceError {
   return Object.assign(new Error(details), { code, details }) as ServiceError;
 }

@@ -33,7 +33,7 @@ interface Answer {
   readonly clock?: ClockReading;
 }
 
-/** Asks every server at these addresses for its state, and the servers that they name. */
+/** Asks every server at these addresses for its state, and also the servers that they name. */
 export async function serverReports(
   endpoints: readonly string[],
   tls: TlsSource | undefined,
@@ -64,7 +64,7 @@ export async function serverReports(
 }
 
 async function ask(address: string, { tls, timeoutMs, world }: Asking): Promise<Answer> {
-  // Servers without a leader answer, too.
+  // Servers without a leader answer as well.
   const connect = grpcConnections(tls, { wantsLeader: false });
   const servers = new Servers([address], { connect }, world);
   const nowMs = () => world.clock.monotonicMs();
@@ -106,7 +106,7 @@ async function ask(address: string, { tls, timeoutMs, world }: Asking): Promise<
   }
 }
 
-/** Only servers of Leasehold have one. */
+/** Returns the report that only servers of Leasehold have. */
 async function ownReport(servers: Servers, timeoutMs: number): Promise<ReportResponse | undefined> {
   try {
     return await servers.ask(Diagnosis.method.report, create(ReportRequestSchema), { timeoutMs });
@@ -144,7 +144,7 @@ function reportOf(own: ReportResponse): OwnReport {
   };
 }
 
-/** The leader knows the commit index; other servers may be behind. */
+/** Adds each server's lag. The leader knows the commit index; other servers may be behind. */
 function withLag(servers: readonly ServerReport[]): ServerReport[] {
   const committed = (each: AnsweringServer) => each.own?.commitIndex ?? each.logIndex;
   const most = servers.reduce((found, each) => {
@@ -156,7 +156,7 @@ function withLag(servers: readonly ServerReport[]): ServerReport[] {
   );
 }
 
-/** Adds the identity that the other servers know. */
+/** Adds the identity known to the other servers. */
 function named(report: SilentServer, members: readonly Member[]): SilentServer {
   const member = members.find(({ clientURLs }) =>
     clientURLs.some((url) => addressOf(url) === report.address),
@@ -176,7 +176,7 @@ function reasonOf(error: LeaseholdError, timeoutMs: number): string {
   return why;
 }
 
-/** `host:port` of a URL that a server names. */
+/** Returns `host:port` of a URL named by a server. */
 function addressOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }

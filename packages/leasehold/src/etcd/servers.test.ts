@@ -8,10 +8,10 @@ import { serviceError } from "./refreshes.js";
 import { Servers } from "./servers.js";
 
 interface Plan {
-  /** Infinity: it never answers. */
+  /** Infinity: the server never answers. */
   readonly answersAfterMs: number;
   readonly refusal?: string;
-  /** It may pass. */
+  /** A failure after which other servers are asked. */
   readonly failure?: string;
 }
 
@@ -24,7 +24,7 @@ beforeEach(() => {
   inFlight = 0;
 });
 
-/** A core whose servers each answer after a time, with their number as the count. */
+/** A core whose servers each answer after some time, with their number as the count. */
 function core(plans: readonly Plan[]): Servers {
   const connect = (endpoint: string): Connection => ({
     isReady: true,
@@ -65,7 +65,7 @@ function core(plans: readonly Plan[]): Servers {
   );
 }
 
-/** The number of the server that answered, or the error. */
+/** Returns the number of the server that answered, or the error. */
 async function read(servers: Servers, timeoutMs: number, cancellation?: Cancellation) {
   const limits = { timeoutMs, ...(cancellation && { cancellation }) };
   try {
@@ -77,7 +77,7 @@ async function read(servers: Servers, timeoutMs: number, cancellation?: Cancella
 
 const startMs = () => asked[0]!.atMs;
 
-test("a core that is slower than each server's share of the time still answers in time", async () => {
+test("a core slower than each server's share of the time still answers in time", async () => {
   const servers = core(Array.from({ length: 5 }, () => ({ answersAfterMs: 350 })));
   const answer = read(servers, 1_000);
   await world.advance(1_000);
@@ -86,7 +86,7 @@ test("a core that is slower than each server's share of the time still answers i
   expect(asked.map(({ atMs }) => atMs - startMs())).toEqual([0, 200]);
 });
 
-test("the first of several answers counts, and the silent servers' calls end with their deadlines", async () => {
+test("the first of several answers counts, and calls to silent servers end at their deadlines", async () => {
   const servers = core([{ answersAfterMs: Infinity }, { answersAfterMs: 20 }, { answersAfterMs: Infinity }]);
   const answer = read(servers, 900);
   await world.advance(900);
@@ -95,7 +95,7 @@ test("the first of several answers counts, and the silent servers' calls end wit
   expect(inFlight).toBe(0);
 });
 
-test("without an answer the calls end with the time, and each server was asked", async () => {
+test("without an answer the calls end at the timeout, and each server was asked", async () => {
   const servers = core(Array.from({ length: 3 }, () => ({ answersAfterMs: Infinity })));
   const answer = read(servers, 900);
   await world.advance(899);
@@ -105,7 +105,7 @@ test("without an answer the calls end with the time, and each server was asked",
   expect(inFlight).toBe(0);
 });
 
-test("a mute core is not asked more often than once in each share and pause", async () => {
+test("a mute core is asked at most once in each share and pause", async () => {
   const servers = core(Array.from({ length: 3 }, () => ({ answersAfterMs: Infinity })));
   const answer = read(servers, 60_000);
   await world.advance(60_000);

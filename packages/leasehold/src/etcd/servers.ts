@@ -14,10 +14,10 @@ import { Refreshes, serviceError, silence } from "./refreshes.js";
 /** Timeout of one call, ms: more than the election of a new leader usually takes. */
 const callMsMax = 2_000;
 
-/** Minimum time before another server is asked too, ms: a busy machine needs it. */
+/** Minimum time before another server is asked as well, ms: a busy machine needs it. */
 const shareMsMin = 100;
 
-/** The bound of the random pause after all servers failed, ms; it doubles up to the maximum. */
+/** Bound of the random pause after all servers failed, ms. It doubles up to the maximum. */
 const pauseMsBase = 20;
 const pauseMsMax = 500;
 
@@ -41,7 +41,7 @@ interface Server {
   readonly refreshes: Refreshes;
 }
 
-/** A call to one server, and the turn in which it was that server's. */
+/** A call to one server, and the turn in which that server was chosen. */
 interface Call {
   readonly turn: number;
   readonly server: Server;
@@ -53,16 +53,16 @@ export interface Stream<Input extends DescMessage> {
   close(): void;
 }
 
-/** The servers of one core: a request goes to one of them, and to the next when it does not answer. */
+/** The servers of one core. A request goes to one of them, and to the next when that one does not answer. */
 export class Servers {
   readonly #world: World;
   readonly #servers: readonly Server[];
   #token: string | undefined;
-  /** A counter; modulo the number of servers it is the server to ask first. */
+  /** A counter. Modulo the number of servers, it is the server to ask first. */
   #turn: number;
   #isClosed = false;
   readonly #login: Login | undefined;
-  /** The client has a token, or the core requires none. */
+  /** Whether the client has a token, or the core requires none. */
   #isLoggedIn: boolean;
   readonly #closed: (() => void) | undefined;
 
@@ -76,26 +76,24 @@ export class Servers {
       const open = () => connection.open(Lease.method.leaseKeepAlive, this.#token);
       return { endpoint, connection, refreshes: new Refreshes(open, world) };
     });
-    // Clients spread over the servers.
+    // A random start spreads clients over the servers.
     this.#turn = Math.floor(world.random.next() * endpoints.length);
   }
 
-  /** A unary call. Repeated at other servers: it must be safe to carry out more than once. */
+  /** A unary call. It may be repeated at other servers, so it must be safe to carry out more than once. */
   ask<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
     request: MessageShape<Input>,
     limits: CallLimits,
   ): Promise<MessageShape<Output>> {
-    // A call that nobody waits for any more is not reset, and ends with its answer or deadline: servers close
-    // a connection with many resets.
+    // A call that nobody waits for is not reset, but ends with its answer or at its deadline: servers close
+    // connections with many resets.
     return this.#reach(limits, ({ connection }, callMs) =>
       connection.ask(method, request, this.#token, callMs),
     );
   }
 
-  /**
-   * Renews the token for the streams that are opened from now on; without a token, the next request logs in.
-   */
+  /** Renews the token for streams opened from now on. Without a token, the next request logs in. */
   async renewToken(limits: CallLimits): Promise<void> {
     this.#isLoggedIn = this.#login === undefined;
     await this.#reach(limits, () => Promise.resolve()).catch(() => undefined);
@@ -115,7 +113,7 @@ export class Servers {
     this.#isLoggedIn = true;
   }
 
-  /** Refreshes a lease, on the stream that all refreshes at a server share. */
+  /** Refreshes a lease, on the stream shared by all refreshes at a server. */
   refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
     return this.#reach(limits, ({ refreshes }, callMs) => refreshes.ask(leaseId, callMs));
   }
@@ -156,8 +154,8 @@ export class Servers {
   }
 
   /**
-   * Asks one server, and when it has been silent for its share of the time, also the next: the first answer
-   * counts. If each had to answer within its share, a slow core would never be in time.
+   * Asks one server, and if it is silent for its share of the time, also the next; the first answer counts.
+   * If each had to answer within its share, a slow core would never answer in time.
    */
   async #reach<T>(
     { timeoutMs, cancellation }: CallLimits,
@@ -222,7 +220,7 @@ export class Servers {
     return ask(server, callMs);
   }
 
-  /** After all servers have failed, a random time. */
+  /** Returns a random pause once all servers have failed; otherwise 0. */
   #pauseMs(tries: number): number {
     const rounds = tries / this.#servers.length;
     return Number.isInteger(rounds) ? backOffMs(this.#world.random, rounds - 1, pauseMsBase, pauseMsMax) : 0;

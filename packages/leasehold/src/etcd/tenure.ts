@@ -13,13 +13,15 @@ export class Tenure implements Grant {
   readonly token: bigint;
   readonly nonce: string;
   readonly leaseId: bigint;
-  /** Set once, by the first code that finds the tenure lost; nothing re-opens it. */
+  /** Set once, by the first code that finds the tenure lost. Nothing clears it. */
   lost: LossReason | undefined;
   /** The tenure was detached and must not be renewed. */
   isDetached = false;
-  /** When it was found over: the time for which the program may still rely on what it was promised, ms. */
+  /**
+   * When the tenure was found over: the time for which the program may still rely on earlier promises, ms.
+   */
   promisedMs = 0;
-  /** The last request seen in the key. */
+  /** The last request seen in the record. */
   asked: Asked | undefined;
   /** Reports requests for the resource, and deletions of the key. */
   watching: Watching | undefined;
@@ -46,7 +48,7 @@ export class Tenure implements Grant {
     return this.lost;
   }
 
-  /** The length of the lease, ms, from its last renewal on. */
+  /** The length of the lease from its last renewal, ms. */
   get leaseMs(): number {
     return this.#leaseMs;
   }
@@ -55,22 +57,22 @@ export class Tenure implements Grant {
     return this.asked?.broken === true;
   }
 
-  /** Extends the tenure by `leaseMs` from `begun`, which was read before the request was sent. */
+  /** Extends the tenure by `leaseMs` from `begun`, which must have been read before the request was sent. */
   extend(begun: BothClocks, leaseMs: number): void {
     this.#begun = begun;
     this.#leaseMs = leaseMs;
   }
 
   /**
-   * Either clock can end the tenure, and so can their disagreement: the steady one stops while the machine
-   * sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
+   * Either clock can end the tenure, and so can their disagreement: the steady clock stops while the machine
+   * sleeps, and the system clock may be wrong when it wakes up. Once 0, always 0.
    */
   remainingMs(): number {
     if (this.lost !== undefined) return 0;
     const now = readBothClocks(this.#clock);
     const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
     const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs(this.#begun, now);
-    // The comparison is false for NaN, which ends the tenure.
+    // False for NaN, which ends the tenure.
     if (leftMs > 0) return leftMs;
     this.promisedMs = this.#begun.monotonicMs + this.#leaseMs - now.monotonicMs;
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";

@@ -11,12 +11,12 @@ export interface CoreAddress {
   readonly keyPrefix: string;
   /** The longest lease, and the default, ms. */
   readonly ttlMaxMs: number;
-  /** ρ, the rate error of the clocks here and of the core's leader. */
+  /** ρ, the maximum rate error of the clocks here and of the core's leader. */
   readonly clockRateError: number;
 }
 
 /**
- * The TTL to request, in seconds, so that a holder of `ttlMs` ends before the core's lease, whatever the
+ * The TTL to request, in seconds, so that a holder's lease of `ttlMs` ends before the core's, whatever the
  * errors of both clocks.
  */
 export function wholeSeconds(ttlMs: number, { clockRateError }: Pick<CoreAddress, "clockRateError">): number {

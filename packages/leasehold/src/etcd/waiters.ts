@@ -4,10 +4,10 @@ import type { CoreClient, Entry } from "./core-client.js";
 import { ContentionBackoff } from "./contention-backoff.js";
 import { decodeRecord } from "./record.js";
 
-/** Resources that one participant waits for with a watch; waiters for more resources poll. */
+/** Bound of the resources that one participant waits for with a watch; further waiters poll. */
 const waitsMax = 10_000;
 
-/** A wait that is not repeated within this many of its pauses has been given up by its caller. */
+/** A wait that is not repeated within this many of its pauses was given up by its caller. */
 const pausesKept = 2;
 
 export interface WaitersParts {
@@ -23,17 +23,17 @@ interface Wait {
   readonly watching: Watching;
   /** The delay between a release and the hint. */
   delay: Timer | undefined;
-  /** The last hint has had no answer yet. */
+  /** The last hint was not followed by an attempt yet. */
   isHinted: boolean;
-  /** Ends the wait when nobody repeats it. */
+  /** Ends the wait if nobody repeats it. */
   end: Timer | undefined;
 }
 
 /**
- * The waiters of this participant. Each resource's key is watched; its deletion is a release or the end of a
- * lease, and wakes the waiter after a random delay (`contention-backoff.ts`). A waiter that sees the next
- * holder's key meanwhile does not attempt at all. Waiters have no keys in the core, so that nothing has to be
- * kept alive or cleaned up there; the price is that the order among waiters is random.
+ * The waiters of this participant. Each resource's key is watched. Its deletion, a release or the end of a
+ * lease, wakes the waiter after a random delay (`contention-backoff.ts`). A waiter that meanwhile sees the
+ * next holder's key does not attempt at all. Waiters have no keys in the core, so nothing has to be kept
+ * alive or cleaned up there; the price is that waiters acquire in random order.
  */
 export class Waiters {
   readonly #parts: WaitersParts;
@@ -43,7 +43,10 @@ export class Waiters {
     this.#parts = parts;
   }
 
-  /** A caller was refused because of this entry, and waits; without a hint it retries after `retryInMs`. */
+  /**
+   * An attempt was refused because of this entry, and its caller waits. Without a hint it retries after
+   * `retryInMs`.
+   */
   refused(resource: string, entry: Entry, revision: bigint, retryInMs: number): void {
     const wait = this.#waits.get(resource) ?? this.#begin(resource, entry.key, revision);
     if (wait === undefined) return;
@@ -54,7 +57,7 @@ export class Waiters {
     wait.end = this.#parts.timers.after(pausesKept * retryInMs, () => this.forget(resource));
   }
 
-  /** The spread of attempts that the next holder's record should name, ms. */
+  /** The spread of attempts to write into the next holder's record, ms. */
   handedOnMs(resource: string): number {
     return this.#waits.get(resource)?.backoff.handedOnMs ?? 0;
   }

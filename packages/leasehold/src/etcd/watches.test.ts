@@ -20,7 +20,7 @@ const tokenOver = "etcdserver: invalid auth token";
 const denied = "etcdserver: permission denied";
 const failed = () => Object.assign(new Error("lost"), { code: 14, details: "lost" });
 
-/** A core of one key whose changes are counted, with etcd's answers to requests on streams of watches. */
+/** A core with one key whose changes are counted. It answers requests on watch streams as etcd does. */
 class FakeCore {
   readonly #world: VirtualWorld;
   readonly streams = new Set<FakeStream>();
@@ -144,7 +144,7 @@ class FakeStream extends EventEmitter {
   }
 }
 
-/** Records the revisions that it receives, each once and in order. */
+/** Records the revisions received, and checks that each comes once and in order. */
 class Ear implements WatchListener {
   readonly from: number;
   readonly heard: number[] = [];
@@ -196,7 +196,7 @@ class Ground {
     this.live.delete(ear);
   }
 
-  /** The listeners that missed a revision, or received one twice; streams and watches left over. */
+  /** Listeners that missed a revision or received one twice, and streams and watches left over. */
   get wrong(): string[] {
     const ears = [...this.live.keys()];
     const wrong = ears.flatMap(({ heard, since }) => {
@@ -218,7 +218,7 @@ beforeEach(() => {
   ground = new Ground();
 });
 
-test("a watch continues with another token when its server has forgotten that of the stream", async () => {
+test("a watch continues with a new token when its server has forgotten the stream's token", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -231,7 +231,7 @@ test("a watch continues with another token when its server has forgotten that of
   expect(ground.wrong).toEqual([]);
 });
 
-test("a watch that is refused for lack of rights is requested again and again", async () => {
+test("a watch refused for lack of rights is requested again and again", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -246,7 +246,7 @@ test("a watch that is refused for lack of rights is requested again and again", 
   expect(ground.wrong).toEqual([]);
 });
 
-test("a refused watch is requested once on a stream that was opened since", async () => {
+test("a refused watch is requested once on a stream opened since", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -260,7 +260,7 @@ test("a refused watch is requested once on a stream that was opened since", asyn
   expect(ground.wrong).toEqual([]);
 });
 
-test("an answer on the next stream is not taken for a request on the stream that ended", async () => {
+test("an answer on a new stream is not matched to a request on the ended one", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -289,7 +289,7 @@ test("a core that refuses both token and password is not flooded with requests",
   expect(ground.wrong).toEqual([]);
 });
 
-test("a watch that is added while a token is renewed waits for it", async () => {
+test("a watch added while a token is renewed waits for the token", async () => {
   const { core, world } = ground;
   ground.add();
   await world.advance(1_000);
@@ -303,7 +303,7 @@ test("a watch that is added while a token is renewed waits for it", async () => 
   expect(ground.wrong).toEqual([]);
 });
 
-test("whatever servers, tokens and rights do, each watch receives every change once, in order", async () => {
+test("whatever happens to servers, tokens and rights, each watch receives every change once, in order", async () => {
   const act = fc.oneof(
     { weight: 4, arbitrary: fc.constant("put" as const) },
     { weight: 3, arbitrary: fc.constant("add" as const) },

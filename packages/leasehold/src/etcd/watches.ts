@@ -15,8 +15,7 @@ import type { Entry, WatchListener } from "./core-client.js";
 import { isTokenOver, type Servers, type Stream } from "./servers.js";
 
 /**
- * The bound of the random pause before a stream is opened again at the next server, ms; it doubles up to the
- * maximum.
+ * Bound of the random pause before a stream is reopened at the next server, ms. It doubles up to the maximum.
  */
 const pauseMsBase = 20;
 const pauseMsMax = 2_000;
@@ -24,12 +23,12 @@ const pauseMsMax = 2_000;
 /** The pause before a refused watch is requested again, ms. */
 const refusedMs = 5_000;
 
-/** Timeout of the token for the next stream, ms. */
+/** Timeout for obtaining the token of the next stream, ms. */
 const renewMs = 5_000;
 
 /**
  * Watches of single keys on the stream: a server may allow no more than 10,000. Without a watch, renewals and
- * retries see the same changes later.
+ * retries notice changes later.
  */
 const watchesMax = 9_000;
 
@@ -49,8 +48,8 @@ interface Watched {
 }
 
 /**
- * All watches of one participant on one stream. When the stream ends they continue at another server, where
- * they were.
+ * All watches of one participant, on one stream. When the stream ends, they continue at another server from
+ * where they were.
  */
 export class Watches {
   readonly #servers: Servers;
@@ -122,8 +121,8 @@ export class Watches {
   }
 
   /**
-   * Gives the watch a new id: a server does not accept an id again on the same stream, even after it has
-   * cancelled that watch itself.
+   * Gives the watch a new id: on the same stream a server does not accept an id again, even after cancelling
+   * that watch itself.
    */
   #number(watched: Watched): void {
     this.#watched.delete(watched.id);
@@ -158,7 +157,7 @@ export class Watches {
       else watched.listener.written(entry);
     }
     const last = answer.events.at(-1)?.kv;
-    // A revision is never split between two answers. The header's revision may be ahead of the delivered
+    // A revision is never split between two answers, but the header's revision may be ahead of the delivered
     // changes.
     if (last !== undefined && last.modRevision >= watched.nextRevision)
       watched.nextRevision = last.modRevision + 1n;
@@ -177,7 +176,7 @@ export class Watches {
     });
   }
 
-  /** The server cancelled the watch: its revisions have been compacted, or the server refuses it. */
+  /** The server cancelled the watch: either its revisions have been compacted, or the server refuses it. */
   #cancelled({ cancelReason, compactRevision }: WatchResponse, watched: Watched): void {
     this.#number(watched);
     if (isTokenOver(cancelReason)) {
@@ -187,7 +186,7 @@ export class Watches {
     if (compactRevision === 0n) {
       const stream = this.#stream;
       this.#world.timers.after(refusedMs, () => {
-        // A stream that was opened since has it already.
+        // A stream opened since then already has the watch.
         if (this.#stream === stream && this.#watched.get(watched.id) === watched) this.#create(watched);
       });
       return;

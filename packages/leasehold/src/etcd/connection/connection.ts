@@ -9,7 +9,7 @@ export interface Method<Input extends DescMessage, Output extends DescMessage> {
   readonly output: Output;
 }
 
-/** The part of a bidirectional stream that is used. */
+/** The part of a bidirectional stream that is used here. */
 export type Duplex<Request, Answer> = Pick<
   ClientDuplexStream<Request, Answer>,
   "cancel" | "on" | "removeAllListeners" | "write"
@@ -19,7 +19,7 @@ export type Duplex<Request, Answer> = Pick<
  * A connection to one server of a core. `token` is the user's authentication token, if the core has users.
  */
 export interface Connection {
-  /** The connection is established, as far as is known. */
+  /** Whether the connection is established, as far as is known. */
   readonly isReady: boolean;
   /** Rejects with a `ServiceError`, also after the timeout. */
   ask<Input extends DescMessage, Output extends DescMessage>(
@@ -35,5 +35,5 @@ export interface Connection {
   close(): void;
 }
 
-/** Creates a connection to this address; sends nothing yet. */
+/** Creates a connection to this address, but sends nothing yet. */
 export type Connect = (endpoint: string) => Connection;

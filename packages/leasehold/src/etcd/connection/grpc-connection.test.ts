@@ -41,7 +41,7 @@ async function listening(names: string, host: string): Promise<{ port: number; a
   return { port: (server.address() as AddressInfo).port, asked };
 }
 
-/** The error of a call to the server; empty if it was answered. */
+/** Returns the error of a call to the server; empty if it was answered. */
 async function ask(endpoint: string): Promise<string> {
   const tls = { current: asText(authority.issue([usage])), version: 0 };
   const connection = grpcConnections(tls)(endpoint);
@@ -66,7 +66,7 @@ test("a certificate without the address of a server is refused", async () => {
   expect(await ask(`127.0.0.1:${port}`)).toMatch(/IP: 127\.0\.0\.1 is not in the cert's list/);
 });
 
-test("a server with a name gets it as server name, and its certificate must have it", async () => {
+test("a server dialled by name gets it as server name, and its certificate must have it", async () => {
   const { asked, port } = await listening("DNS:localhost", "localhost");
   expect(await ask(`localhost:${port}`)).toBe("");
   expect(asked).toEqual(["localhost"]);
@@ -74,7 +74,7 @@ test("a server with a name gets it as server name, and its certificate must have
   expect(await ask(`localhost:${other.port}`)).toMatch(/localhost\. is not in the cert's altnames/);
 });
 
-test("renewed certificates are those of the next call", async () => {
+test("the next call uses renewed certificates", async () => {
   const former = await listening("IP:127.0.0.1", "127.0.0.1");
   const stranger = new Authority();
   const tls = { current: asText(authority.issue([usage])), version: 0 };

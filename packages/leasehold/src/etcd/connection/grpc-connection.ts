@@ -14,7 +14,8 @@ import type { Connect, Connection, Duplex, Method } from "./connection.js";
 
 /**
  * An idle connection is pinged after 10 s (servers may reject more than one ping in 5 s), and closed 5 s
- * later. A refused connection is redialled soon: another server is asked meanwhile.
+ * later if there is no answer. A refused connection is redialled soon, since another server is asked
+ * meanwhile.
  */
 const channelOptions = {
   "grpc.keepalive_time_ms": 10_000,
@@ -25,7 +26,7 @@ const channelOptions = {
 };
 
 /**
- * Sent as the server name for a server that is dialled by IP address. TLS has no addresses there (RFC 6066):
+ * The server name sent to a server that is dialled by IP address. TLS has no addresses there (RFC 6066), but
  * the package would send one, which Node refuses since 26. The name is reserved (RFC 6761), so any server
  * presents its default certificate.
  */
@@ -37,7 +38,7 @@ export interface TlsTexts {
   readonly key: string;
 }
 
-/** Certificates that fit their key, and may be renewed. {@link FileWatch} is one. */
+/** Certificates and their key, which may be renewed. {@link FileWatch} is one. */
 export interface TlsSource {
   readonly current: TlsTexts;
   /** Changes whenever `current` does. */
@@ -71,7 +72,10 @@ class GrpcConnection implements Connection {
     this.#version = tls?.version;
   }
 
-  /** A new client once the certificates have changed. Calls and streams in flight finish on the former one. */
+  /**
+   * Returns a new client once the certificates have changed. Calls and streams in flight finish on the former
+   * one.
+   */
   #client(): Client {
     const version = this.#tls?.version;
     if (this.#version !== version) {
