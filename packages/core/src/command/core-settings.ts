@@ -114,7 +114,9 @@ export async function coreSettings(
   const { configFile = environment["ETCD_CONFIG_FILE"], ...own } = line;
   const beside = Object.keys(own).find((name) => own[name] !== undefined);
   if (configFile !== undefined && beside !== undefined)
-    throw usageError(`--${flagOf(beside)} stands beside --config-file, which holds alone, as at etcd`);
+    throw usageError(
+      `--${flagOf(beside)} cannot be combined with --config-file, which must be the only source of settings, as in etcd`,
+    );
   const given =
     configFile === undefined
       ? { ...fromEnvironment(environment), ...own }
@@ -148,7 +150,7 @@ function foreignFlag(flag: string, value: string): string | undefined {
   const found = Object.hasOwn(foreign, flag) ? foreign[flag] : undefined;
   if (found === undefined) {
     if (experimental.test(flag)) return `--${flag} has no effect: the core does not have it`;
-    throw usageError(`--${flag} is no flag of the core, nor one of etcd that is known here`);
+    throw usageError(`--${flag} is not a flag of the core, nor a known flag of etcd`);
   }
   const { fits = [], isRefused = false, why } = found;
   if (fits.includes(value)) return undefined;
@@ -210,6 +212,6 @@ async function fromFile(path: string): Promise<Given> {
 
 function entriesOf(path: string, content: unknown): [string, unknown][] {
   if (typeof content !== "object" || content === null || Array.isArray(content))
-    throw usageError(`${path} is no list of settings, each as name: value`);
+    throw usageError(`${path} is not a list of settings of the form name: value`);
   return Object.entries(content);
 }

@@ -227,7 +227,7 @@ export class CoreHost {
 
   #reportInternal(error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#options.trouble(`a client's request has failed inside the server: ${text}`);
+    this.#options.trouble(`a client's request failed inside the server: ${text}`);
   }
 
   #send(messages: readonly PeerMessage[]): void {

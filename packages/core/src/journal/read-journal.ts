@@ -114,5 +114,5 @@ class Replay {
 }
 
 function gap(expected: number, found: number): LeaseholdError {
-  return damaged(`the journal goes on with entry ${found}, and ${expected} is missing`);
+  return damaged(`the journal continues with entry ${found}, but ${expected} is missing`);
 }

@@ -170,7 +170,7 @@ function checkHeader(
       throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
     const goesOnFrom = header.readUInt32LE(8);
     if (chain !== undefined && goesOnFrom !== chain)
-      throw damaged(`${basename(path)} does not go on where the segment before it ends`);
+      throw damaged(`${basename(path)} does not continue where the previous segment ends`);
     return { chain: goesOnFrom, isFormer: found === formerMagic };
   }
   const neverWritten = bytes.length < segmentHeaderBytes || usedBytes(bytes) === 0;

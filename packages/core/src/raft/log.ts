@@ -104,7 +104,9 @@ export class RaftLog {
   snapshotMeta(index: number, applied: number): SnapshotMeta {
     const term = index <= applied ? this.termAt(index) : undefined;
     if (term === undefined)
-      throw new RangeError(`no snapshot can stand at ${index}: applied ${applied}, log after ${this.#base}`);
+      throw new RangeError(
+        `no snapshot is possible at ${index}: applied ${applied}, log after ${this.#base}`,
+      );
     return { index, term, membership: this.memberships.at(index) };
   }
 
@@ -187,7 +189,7 @@ export class RaftLog {
    */
   assertAgrees(index: number, term: number): void {
     if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
-      throw corrupt(`the leader's log has term ${term} at ${index}, but what is committed has another`);
+      throw corrupt(`the leader's log has term ${term} at ${index}, but the committed entry has another`);
   }
 
   commitTo(index: number): void {

@@ -78,7 +78,7 @@ export class PendingRequests {
     number: number,
     command: Uint8Array | undefined,
   ): PendingRequest {
-    if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
+    if (this.#byId.has(id)) throw new RangeError(`request ${id} is not answered yet`);
     const bytes = command?.length ?? 0;
     this.#take(client, bytes);
     const pending: PendingRequest = {

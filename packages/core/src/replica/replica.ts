@@ -407,7 +407,7 @@ export class Replica implements ServerLogic {
     if (offered === undefined)
       throw new LeaseholdError(
         "LOG_CORRUPT",
-        `the log takes a snapshot at ${index}, of which no content has come`,
+        `the log accepted a snapshot at ${index} whose content has not arrived`,
       );
     const { auth, revisions } = this.#context.state;
     const before = revisions.current;

@@ -150,7 +150,12 @@ export class Server implements RunningCore {
   async #checkLock(): Promise<void> {
     const { lock, path } = this.#directory;
     if (this.#closing !== undefined || (await lock.isOurs())) return;
-    this.#fail(new LeaseholdError("DATA_IN_USE", `the data directory ${path} has been taken away`));
+    this.#fail(
+      new LeaseholdError(
+        "DATA_IN_USE",
+        `the data directory ${path} was removed, or is used by another process`,
+      ),
+    );
   }
 }
 

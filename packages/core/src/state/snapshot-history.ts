@@ -102,7 +102,7 @@ function readVersion(reader: WireReader, length: number, key: Key): Version {
     if (field === valueField) value = keep(reader.bytesOf(tag));
     // Also a field of a later version.
     else if (field > valueField && field !== leaseField) reader.skip(tag);
-    else if ((tag & 7) !== WireType.Varint) throw new Error("a number is no number");
+    else if ((tag & 7) !== WireType.Varint) throw new Error("a number is of another type");
     else if (field === 1) modified = reader.number();
     else if (field === 2) sub = reader.number();
     else if (field === 3) created = reader.number();

@@ -273,7 +273,7 @@ export class RestoringState {
         this.#takeHistory(body, body.case === "continued");
         return;
       default:
-        throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
+        throw new SnapshotError("the snapshot has a piece of a kind unknown to this version");
     }
   }
 

@@ -15,6 +15,6 @@ export function readCommand(index: number, data: Uint8Array): Command {
       recursionLimit: commandDepthMax,
     });
   } catch (error) {
-    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
+    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is not a command`, { cause: error });
   }
 }

@@ -112,11 +112,11 @@ function written({ N, p, r }: Cost, salt: Buffer, hash: Buffer): string {
 
 function read(text: string): { cost: Cost; salt: Buffer; hash: Buffer } {
   const [, N, r, p, salt, hash] = /^\$scrypt\$N=(\d+),r=(\d+),p=(\d+)\$([\w-]+)\$([\w-]+)$/.exec(text) ?? [];
-  if (hash === undefined) throw new TypeError("a user's secret is of a kind that this version does not know");
+  if (hash === undefined) throw new TypeError("a user's secret is of a kind unknown to this version");
   const cost = { N: Number(N), r: Number(r), p: Number(p) };
   const bytes = Buffer.from(hash, "base64url");
   if (bytes.length !== hashBytes || workOf(cost) > workMax * workOf(costDefault))
-    throw new LeaseholdError("UNSUPPORTED", "a user's secret takes more work than is done for one password");
+    throw new LeaseholdError("UNSUPPORTED", "a user's secret takes more work than allowed for one password");
   return { cost, salt: Buffer.from(salt!, "base64url"), hash: bytes };
 }
 

@@ -119,7 +119,7 @@ function key(file: string, parse: (pem: Buffer) => KeyObject): KeyObject {
   try {
     return parse(pem);
   } catch (error) {
-    throw invalidConfig(`--auth-token: ${file} is no key: ${(error as Error).message}`);
+    throw invalidConfig(`--auth-token: ${file} is not a key: ${(error as Error).message}`);
   }
 }
 

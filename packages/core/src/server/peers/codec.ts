@@ -167,12 +167,12 @@ class Reader {
     if (field === "entries") return this.#entries();
     if (field === "meta") return this.#meta();
     const value = field[this.#bytes.readUInt8(this.#take(1))];
-    if (value === undefined) throw new RangeError("a word that is not known");
+    if (value === undefined) throw new RangeError("an unknown value");
     return value;
   }
 
   end(): void {
-    if (this.#offset !== this.#bytes.length) throw new RangeError("something follows the message");
+    if (this.#offset !== this.#bytes.length) throw new RangeError("there are bytes after the message");
   }
 
   #entries(): Entry[] {

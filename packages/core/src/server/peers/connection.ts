@@ -150,7 +150,7 @@ export class Connection {
       this.#options.pings?.answered();
       return;
     }
-    if (this.#isAnswered) throw new RangeError("it has answered the hello before");
+    if (this.#isAnswered) throw new RangeError("it answered the hello twice");
     this.#isAnswered = true;
     const welcome = readWelcome(body);
     const { refusal } = welcome;

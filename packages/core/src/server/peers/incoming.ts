@@ -118,7 +118,7 @@ export class Incoming {
 
   #take(body: Buffer): void {
     if (this.#hello === undefined) this.#greet(readHello(body));
-    else if (!this.#isAdmitted) throw new RangeError("it went on before it was welcome");
+    else if (!this.#isAdmitted) throw new RangeError("it sent data before it was accepted");
     else if (this.#transfer !== undefined) this.#takePiece(this.#transfer, body);
     else if (body.length === 0) this.#socket.write(Buffer.concat(frame([])));
     else this.#takeMessage(decodeMessage(body, spokenWith(this.#hello)));
@@ -161,7 +161,8 @@ export class Incoming {
   }
 
   #takeMessage(message: PeerMessage): void {
-    if (message.from !== this.#hello!.from) throw new RangeError("it speaks for another server");
+    if (message.from !== this.#hello!.from)
+      throw new RangeError("it sent a message in the name of another server");
     if (message.kind === "snapshot") throw new RangeError("a snapshot came without its content");
     this.#handler.received.message(message);
   }
@@ -172,7 +173,7 @@ export class Incoming {
       if (message.kind !== "snapshot" || message.from !== this.#hello!.from)
         throw new RangeError("it sends no snapshot of its own");
       transfer.message = message;
-    } else if (transfer.isEnding) throw new RangeError("it went on before its snapshot was taken");
+    } else if (transfer.isEnding) throw new RangeError("it sent data after its snapshot");
     else if (body.length > 0) {
       transfer.bytes += pieceOverheadBytes + body.length;
       if (transfer.bytes > this.#snapshotBytesMax)

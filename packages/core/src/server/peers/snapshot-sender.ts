@@ -28,7 +28,7 @@ export async function sendSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const newest = (await snapshots.list()).find(({ index }) => index >= message.meta.index);
-  if (newest === undefined) throw new Error("there is no snapshot of that state any more");
+  if (newest === undefined) throw new Error("the snapshot no longer exists");
   const { meta, batches } = await snapshots.read(newest);
   const socket = dial(parseUrl("the peer's address", url), tls, () => undefined);
   const failed = new AbortController();
@@ -36,7 +36,7 @@ export async function sendSnapshot(
   const answers: string[] = [];
   const frames = new Frames((body) => void answers.push(readWelcome(body).refusal));
   socket.on("error", fail).on("close", () => fail(new Error("the connection was closed")));
-  onSilence(socket, stalledMs, () => socket.destroy(new Error("it does not take it in")));
+  onSilence(socket, stalledMs, () => socket.destroy(new Error("it no longer accepts data")));
   const stop = () => socket.destroy();
   signal.addEventListener("abort", stop);
   const answer = async () => {

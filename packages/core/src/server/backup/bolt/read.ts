@@ -76,7 +76,8 @@ export class BoltFile {
   *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
     let count = 0;
     for (const { isBucket, key, value } of inOrder(this.#items(this.#meta.root))) {
-      if (!isBucket || value.length < bucketBytes) throw new BoltError("an entry of the root is no bucket");
+      if (!isBucket || value.length < bucketBytes)
+        throw new BoltError("an entry of the root is not a bucket");
       count += 1;
       if (count > bucketsMax || key.length > nameBytesMax)
         throw new BoltError(`it has more than ${bucketsMax} buckets, or one with more than a name`);
@@ -172,7 +173,7 @@ function pageOf(id: number, bytes: Buffer): Page {
 function inlinePage(bytes: Buffer): Page {
   if (bytes.length < headerBytes) throw new BoltError("a bucket has no page");
   const page = pageOf(0, bytes);
-  if (!page.isLeaf) throw new BoltError("a bucket's page within another one has pages below it");
+  if (!page.isLeaf) throw new BoltError("an inline bucket has pages below it");
   return page;
 }
 

@@ -14,7 +14,7 @@ export function checkCertificate(tls: TlsFiles): void {
     certificate = new X509Certificate(readTlsFile(tls.certFile));
   } catch (error) {
     if (error instanceof LeaseholdError) throw error;
-    throw invalidConfig(`${tls.certFile} is no certificate: ${(error as Error).message}`);
+    throw invalidConfig(`${tls.certFile} is not a certificate: ${(error as Error).message}`);
   }
   if (Date.parse(certificate.validTo) < Date.now())
     throw invalidConfig(`the certificate ${tls.certFile} expired on ${certificate.validTo}`);
@@ -28,8 +28,8 @@ function checkKey({ certFile, keyFile }: TlsFiles, certificate: X509Certificate)
     key = createPrivateKey(readTlsFile(keyFile));
   } catch (error) {
     if (error instanceof LeaseholdError) throw error;
-    throw invalidConfig(`${keyFile} is no private key in PEM: a core's key file is that of ${certFile}`);
+    throw invalidConfig(`${keyFile} is not a private key in PEM: a core's key file is that of ${certFile}`);
   }
   if (!certificate.checkPrivateKey(key))
-    throw invalidConfig(`${keyFile} is the private key of another certificate than ${certFile}`);
+    throw invalidConfig(`${keyFile} is not the private key of ${certFile}`);
 }

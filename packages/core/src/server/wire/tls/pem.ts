@@ -20,6 +20,6 @@ export function pemBlocks(file: Buffer, label: string): Buffer[] {
 /** Checked here, as Node skips invalid base64. */
 function fromBase64(text: string): Buffer {
   const bytes = Buffer.from(text, "base64");
-  if (bytes.toString("base64") !== text) throw new RangeError("a block of it is no base64");
+  if (bytes.toString("base64") !== text) throw new RangeError("one of its blocks is not base64");
   return bytes;
 }

@@ -80,7 +80,7 @@ function readList(bytes: Buffer, serials: Set<string>): number {
   const revoked = rest[0]?.tag === tag.sequence ? values(rest[0].content) : [];
   for (const entry of revoked) {
     const [serial] = values(entry.content);
-    if (serial?.tag !== tag.integer) throw new RangeError("a serial number is none");
+    if (serial?.tag !== tag.integer) throw new RangeError("a serial number is invalid");
     serials.add(serialText(signedHex(serial.content)));
   }
   return next === undefined ? Number.POSITIVE_INFINITY : timeMs(next);
@@ -91,7 +91,7 @@ function readList(bytes: Buffer, serials: Set<string>): number {
  * complement.
  */
 function signedHex(integer: Buffer): string {
-  if (integer.length === 0) throw new RangeError("a serial number is none");
+  if (integer.length === 0) throw new RangeError("a serial number is invalid");
   return BigInt.asIntN(8 * integer.length, BigInt(`0x${integer.toString("hex")}`)).toString(16);
 }
 
