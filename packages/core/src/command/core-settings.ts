@@ -114,9 +114,7 @@ export async function coreSettings(
   const { configFile = environment["ETCD_CONFIG_FILE"], ...own } = line;
   const beside = Object.keys(own).find((name) => own[name] !== undefined);
   if (configFile !== undefined && beside !== undefined)
-    throw usageError(
-      `--${flagOf(beside)} cannot be combined with --config-file, which must be the only source of settings, as in etcd`,
-    );
+    throw usageError(`--${flagOf(beside)} stands beside --config-file, which holds alone, as at etcd`);
   const given =
     configFile === undefined
       ? { ...fromEnvironment(environment), ...own }
@@ -212,6 +210,6 @@ async function fromFile(path: string): Promise<Given> {
 
 function entriesOf(path: string, content: unknown): [string, unknown][] {
   if (typeof content !== "object" || content === null || Array.isArray(content))
-    throw usageError(`${path} is not a list of settings of the form name: value`);
+    throw usageError(`${path} is no list of settings, each as name: value`);
   return Object.entries(content);
 }

@@ -16,23 +16,23 @@ import type { Counters } from "./metrics/counters.js";
 import { answerBytesMaxOf } from "./new-host.js";
 import type { Reports } from "./reports.js";
 
-/** For the metrics port: a few collectors. */
+/** Bound of connections to the metrics port: a few collectors. */
 const metricsConnectionsMax = 64;
 
 export interface ClientSideParts {
   readonly config: CoreConfig;
   readonly record: Pick<ClusterFacts, "cluster" | "id">;
-  /** The data directory. */
+  /** Path of the data directory. */
   readonly path: string;
   readonly host: CoreHost;
   readonly counters: Counters;
-  /** The metrics of this process. */
+  /** Returns the metrics of this process. */
   readonly processText: () => string;
   readonly reports: Reports;
   readonly signed: SignedTokens | undefined;
 }
 
-/** The client side: services over gRPC, the gateway and metrics over HTTP/1.1. */
+/** Assembles the client side: services over gRPC, the gateway and metrics over HTTP/1.1. */
 export function clientSide(parts: ClientSideParts): ClientApi {
   const { config, counters, host, path, processText, record, reports, signed } = parts;
   const { cluster, id } = record;

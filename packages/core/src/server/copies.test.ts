@@ -14,7 +14,7 @@ const found: Comparison = {
 };
 const undecided = { ...found, different: [2n], silent: [3n], corrupt: [0n], isOpen: true };
 
-/** Compares as it is told, one after another; the last one again and again. */
+/** Returns these comparisons one after another, and then the last one repeatedly. */
 function checked(...comparisons: Partial<Comparison>[]) {
   const said: string[] = [];
   let count = 0;
@@ -40,7 +40,7 @@ function checked(...comparisons: Partial<Comparison>[]) {
   return { copies, said, compared: () => count };
 }
 
-test("a server that one other contradicts waits for the third, and serves if that one agrees", async () => {
+test("a server contradicted by one other waits for the third, and serves clients if that one agrees", async () => {
   const decided = { same: [1n, 3n], different: [2n], corrupt: [2n] };
   const { copies, said, compared } = checked(undecided, undecided, decided);
   await copies.checkOwn();
@@ -51,7 +51,7 @@ test("a server that one other contradicts waits for the third, and serves if tha
   expect(said.at(-1)).toBe("initial check: the same keys as s3 at revision 9");
 });
 
-test("it stops if the third contradicts it too, or agrees with neither", async () => {
+test("it stops if the third contradicts it, too, or agrees with neither", async () => {
   const wrong = { different: [2n, 3n], corrupt: [1n] };
   await expect(checked(undecided, wrong).copies.checkOwn()).rejects.toMatchObject({
     code: "LOG_CORRUPT",

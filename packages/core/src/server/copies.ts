@@ -8,7 +8,10 @@ import type { MemberId } from "../raft/types.js";
 import { CoreError, type CoreFailure } from "../state/errors.js";
 import type { Reports } from "./reports.js";
 
-/** Beside two elections: how long a starting server waits to catch up, ms. As etcd for a request. */
+/**
+ * How long a starting server waits to catch up, in addition to two elections, ms; etcd's timeout of a
+ * request.
+ */
 const catchUpMs = 5_000;
 
 const withoutLeader: ReadonlySet<CoreFailure> = new Set(["noLeader", "leaderChanged", "stopped", "timeout"]);
@@ -30,7 +33,7 @@ export class Copies {
     this.#options = options;
   }
 
-  /** A comparison has ended, requested here or by the leader's schedule. */
+  /** A comparison has ended, which was requested here or by the leader's schedule. */
   take(comparison: Comparison): void {
     const { revision, different, corrupt, incomparable } = comparison;
     const warn = (text: string) => this.#warn(text);
@@ -57,12 +60,12 @@ export class Copies {
   }
 
   /**
-   * Before clients are served: compares this server's content with the others', as far as they answer.
-   * Where servers differ, and others could decide, it waits for them: a right server must not stop, and a
-   * wrong one must not serve.
+   * Compares this server's content with that of the other servers, as far as they answer; called before
+   * clients are served. If servers differ, and others could decide which is right, it waits for those: a
+   * server that is right must not stop, and one that is wrong must not serve clients.
    *
-   * @throws LeaseholdError `LOG_CORRUPT` if a majority has other content, or all have answered and there is
-   * none
+   * @throws LeaseholdError `LOG_CORRUPT` if a majority has other content, or all have answered without a
+   *   majority
    */
   async checkOwn(): Promise<void> {
     const { electionMs, reports } = this.#options;
@@ -106,8 +109,8 @@ export class Copies {
   }
 
   /**
-   * Includes writes during its absence in the comparison; otherwise the others might have compacted the
-   * revision.
+   * Waits until writes during this server's absence are applied. Otherwise the others might have compacted
+   * the revision to compare.
    */
   #catchUp(): Promise<void> {
     const { electionMs, host, reports } = this.#options;

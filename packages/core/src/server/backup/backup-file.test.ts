@@ -38,14 +38,14 @@ async function again(bytes: Uint8Array): Promise<CoreState> {
 }
 
 describe("a backup", () => {
-  test("has all of the state, and the hash that etcdctl expects", async () => {
+  test("has the whole state, and the hash that etcdctl expects", async () => {
     const state = stateWith(...some());
     const bytes = written(state);
     expect(bytes.length % 512).toBe(32);
     expect(areSame(await again(bytes), state)).toBe(true);
   });
 
-  test("has values that read as its first page would, if it were newer", async () => {
+  test("may have values that look like a newer first page", async () => {
     const value = Buffer.alloc(100_000, "x");
     const stateOf = () => stateWith(bootstrap, { case: "put", value: { key: Buffer.from("a"), value } });
     const before = written(stateOf());
@@ -55,7 +55,7 @@ describe("a backup", () => {
     expect(areSame(await again(written(state)), state)).toBe(true);
   });
 
-  test("has what was not compacted away, and nothing else, whatever was removed of it", async () => {
+  test("has everything that was not compacted, whether the rest has been removed or not", async () => {
     const state = stateWith(...some(), compact(250n), put("later", "x"), remove("k9"));
     const bytes = written(state);
     finish(state.revisions.sweep());
@@ -66,7 +66,7 @@ describe("a backup", () => {
     expect([restored.bytes, restored.revisions.live]).toEqual([state.bytes, state.revisions.live]);
   });
 
-  test("of a state of which everything was deleted and compacted away keeps the revision", async () => {
+  test("of a state whose keys were all deleted and compacted keeps the revision", async () => {
     const state = stateWith(bootstrap, put("a", "1"), remove("a"), put("b", "2"), remove("b"), compact(5n));
     const restored = await again(written(state));
     expect(restored.revisions.current).toBe(5);
@@ -74,7 +74,7 @@ describe("a backup", () => {
     expect(areSame(await again(written(stateWith())), stateWith())).toBe(true);
   });
 
-  test("has keys and values of any size, and pages below pages", async () => {
+  test("may have keys and values of any size, and nested pages", async () => {
     const long = "x".repeat(300_000);
     const changes = Array.from({ length: 2_500 }, (_, number) => put(`key ${number}`, "v".repeat(250)));
     const users = Array.from({ length: 9 }, (_, number): CommandBody => {
@@ -93,7 +93,7 @@ describe("a backup", () => {
     expect((await backupStatus(path)).totalKey).toBe(2_503 + 9 + 4);
   });
 
-  test("has nothing of what is written while it is made", async () => {
+  test("has nothing written while it is made", async () => {
     const state = stateWith(...some(), ...Array.from({ length: 500 }, (_, number) => put(`m${number}`, "x")));
     const before = contentOf(state);
     const steps = planBackup(frozenState(state));
@@ -111,8 +111,8 @@ describe("a backup", () => {
   });
 });
 
-describe("a backup that is none any more", () => {
-  test("is refused, wherever a byte is another one, or it is cut off", async () => {
+describe("a damaged backup", () => {
+  test("is refused, wherever a byte has changed or it is cut off", async () => {
     const whole = written(stateWith(...some()));
     for (let at = 0; at < whole.length; at += 997) {
       const other = Buffer.from(whole);
@@ -122,13 +122,13 @@ describe("a backup that is none any more", () => {
     }
   });
 
-  test("is refused with advice if it is of another kind, or of our former format", async () => {
+  test("is refused with advice if it is another kind of file, or has our former format", async () => {
     await expect(again(Buffer.alloc(512 + 32))).rejects.toMatchObject({ code: "LOG_CORRUPT" });
     await expect(again(Buffer.from("LHBACK1\nand more"))).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
     await expect(readBackup(join(folder, "none"), 1)).rejects.toMatchObject({ code: "INVALID_CONFIG" });
   });
 
-  test("is refused if it has more than may be kept in memory", async () => {
+  test("is refused if it exceeds the memory bound", async () => {
     const state = stateWith(...some());
     writeFileSync(path, written(state));
     const refusal = readBackup(path, state.bytes - 1);
@@ -138,7 +138,7 @@ describe("a backup that is none any more", () => {
   });
 });
 
-test("servers with the same history have the same hash of keys, whatever they have removed of it", () => {
+test("servers with the same history have the same hash of keys, whatever compacted versions they have removed", () => {
   const one = stateWith(...some(), compact(200n));
   const other = stateWith(...some(), compact(100n), compact(200n));
   finish(other.revisions.sweep());
@@ -150,7 +150,7 @@ test("servers with the same history have the same hash of keys, whatever they ha
   expect(hash(one, 0n)).not.toBe(hash(stateWith(...some(), put("k1", "x"), compact(200n)), 0n));
 });
 
-test("a hash of what was compacted, or is not there yet, is refused as at etcd", () => {
+test("a hash at a compacted or future revision is refused, as in etcd", () => {
   const state = frozenState(stateWith(...some(), compact(200n)));
   expect(() => finish(hashAt(state, 200n))).toThrow("required revision has been compacted");
   expect(() => finish(hashAt(state, 500n))).toThrow("required revision is a future revision");

@@ -13,12 +13,12 @@ import type { Item } from "./bolt/tree.js";
 import type { Bucket } from "./bolt/write.js";
 import { idBytes, keyValueBytes, keyValueSize, leaseBytes, revisionBytes, revisionOf } from "./records.js";
 
-/** The version of etcd whose buckets these are. */
+/** The etcd version that has these buckets. */
 const clusterVersion = "3.4.0";
 
 /**
- * A state in etcd's format: its buckets, ordered by name. One is ours, with names of leases: etcd keeps it,
- * and does not read it.
+ * Represents a state in etcd's format: its buckets, ordered by name. One is our own, with names of leases:
+ * etcd keeps it, but does not read it.
  */
 export function* bucketsOf({ meta, source }: FrozenState): Steps<readonly Bucket[]> {
   const { auth, members, revisions } = source;
@@ -63,7 +63,7 @@ function alarmsOf(source: SnapshotSource): Item[] {
   );
 }
 
-/** etcd cannot verify passwords with our secrets: with these, it admits no user. */
+/** etcd cannot verify passwords with our secrets, so no user can log in there. */
 function userOf({ name, roles, secret }: User): Item {
   const key = Buffer.from(name);
   const options = { noPassword: secret.length === 0 };
@@ -76,7 +76,7 @@ function roleOf({ name, permissions }: Role): Item {
   return pair(key, toBinary(RoleSchema, create(RoleSchema, { name: key, keyPermission: [...permissions] })));
 }
 
-/** JSON, with ids as numbers that JavaScript cannot represent exactly. */
+/** JSON whose ids are numbers that JavaScript cannot represent exactly. */
 function memberOf({ clientUrls, id, learner, name, peerUrls }: CoreMember): Item {
   const rest = {
     peerURLs: peerUrls,
@@ -87,7 +87,7 @@ function memberOf({ clientUrls, id, learner, name, peerUrls }: CoreMember): Item
   return pair(id.toString(16), Buffer.from(`{"id":${id},${JSON.stringify(rest).slice(1)}`));
 }
 
-/** The file has no compacted versions, whether or not they have been removed here. */
+/** The file has no compacted versions, whether they have been removed here or not. */
 function compactionOf(compacted: number): Item[] {
   if (compacted < 0) return [];
   const revision = revisionOf(compacted, 0);
@@ -95,8 +95,8 @@ function compactionOf(compacted: number): Item[] {
 }
 
 /**
- * All readable changes, oldest first. The state's list in this order does not reach as far back, so all of
- * it is sorted.
+ * All readable changes, oldest first. The state's own ordered list does not reach back as far, so everything
+ * is sorted.
  */
 function* inRevisionOrder({ revisions }: SnapshotSource): Steps<readonly Version[]> {
   const versions: Version[] = [];
@@ -144,8 +144,8 @@ class VersionItem implements Item {
 }
 
 /**
- * Leases, and the names of those that have one. Remaining times are left out: restored leases begin their
- * time again, and etcd would refresh them for no longer than that.
+ * Leases, and the names of registered ones. Remaining times are omitted: restored leases start again with
+ * their full time, but etcd would refresh them only for the remaining time.
  */
 function* leaseBuckets({ leases }: SnapshotSource): Steps<readonly Bucket[]> {
   const all: LeaseState[] = [];
@@ -153,7 +153,7 @@ function* leaseBuckets({ leases }: SnapshotSource): Steps<readonly Bucket[]> {
     all.push(lease);
     if (all.length % unitsPerStep === 0) yield;
   }
-  // As unsigned bytes, negative ids come last.
+  // Ids are sorted as unsigned bytes, so negative ones come last.
   const firstPositive = all.findIndex(({ id }) => id >= 0n);
   const sorted = firstPositive <= 0 ? all : [...all.slice(firstPositive), ...all.slice(0, firstPositive)];
   return [

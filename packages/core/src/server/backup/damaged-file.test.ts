@@ -37,7 +37,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const removeAll: CommandBody = { case: "deleteRange", value: { key: Buffer.of(1), rangeEnd: Buffer.of(0) } };
 
-/** The bound of the state, and of what is read of a file. */
+/** The memory bound of the state, and of the bytes read from a file. */
 const bytesMax = 2 ** 20;
 
 type End = "read" | "damaged" | "too large";
@@ -45,12 +45,12 @@ type End = "read" | "damaged" | "too large";
 interface Outcome {
   readonly end: End;
   readonly state: CoreState | undefined;
-  /** Of keys and values, and of the pages that they stand in. */
+  /** Bytes of keys and values, and of the pages that contain them. */
   readonly readBytes: number;
   readonly asked: number;
 }
 
-/** @throws what is neither the word for damage nor that for too much */
+/** @throws errors that report neither damage nor excessive size */
 function endOf(error: unknown): End {
   if (error instanceof TooLargeError) return "too large";
   if (error instanceof BoltError) return "damaged";
@@ -85,7 +85,7 @@ function outcomeOf(bytes: Buffer): Outcome {
   return { state: result, end, readBytes, asked: askedOnce };
 }
 
-/** Whatever stands in a state, what comes later has the same outcome at all servers. */
+/** Whether later commands have the same outcome on all servers, whatever the state contains. */
 function goesOnAlike(state: CoreState): boolean {
   const copy = restoreState(snapshotPieces(state));
   const wasSame = areSame(copy, state);
@@ -96,7 +96,7 @@ function goesOnAlike(state: CoreState): boolean {
 
 const ends: Record<string, End> = { LOG_CORRUPT: "damaged", INVALID_CONFIG: "too large" };
 
-/** Of a file, with its hash. */
+/** The outcome for a file, with a valid hash. */
 function endOfFile(bytes: Buffer): Promise<End | undefined> {
   writeFileSync(path, Buffer.concat([bytes, createHash("sha256").update(bytes).digest()]));
   return readBackup(path, bytesMax).then(
@@ -105,7 +105,7 @@ function endOfFile(bytes: Buffer): Promise<End | undefined> {
   );
 }
 
-/** Damage where a reader goes by what is written: heads of pages, elements, records, the first pages. */
+/** Damages data that a reader relies on: headers of pages, elements, records, the first pages. */
 class Damage {
   readonly #random: Xorshift;
 
@@ -121,7 +121,7 @@ class Damage {
     return items[this.below(items.length)]!;
   }
 
-  /** Numbers at which readers go wrong, and others near what stands there. */
+  /** Numbers that are likely to break readers, and others close to the present one. */
   #number(now: number, max: number): number {
     const near = now + this.below(65) - 32;
     return Math.min(
@@ -141,7 +141,7 @@ class Damage {
       () => file.writeUInt16LE(this.#oneOf([0, 1, 2, 4, 0x10]), page + 8),
       () => this.#uint32(file, element + 4 * this.below(4)),
       () => this.#uint32(file, element + 4 * this.below(4)),
-      // Two of a page change: what one begins the other ends.
+      // Duplicates an element of a page, with an inconsistent neighbour.
       () => file.copy(file, element, page + 16 + 16 * this.below(8), element + 16),
       () => file.writeUInt32LE(this.below(pages), element + 8),
       () => file.copy(file, page, 4096 * (2 + this.below(pages - 2)), page + 4096),
@@ -173,7 +173,7 @@ const large = () =>
     ...Array.from({ length: 60 }, (_, number) => put(`v${number}`, "v".repeat(number * 90))),
   );
 
-test("a file damaged on purpose is read or refused as damaged, within its bounds", async () => {
+test("a deliberately damaged file is read or refused as damaged, within its bounds", async () => {
   const damage = new Damage(seedOf());
   const files = [small, large].map((state) => written(state()).subarray(0, -32));
   const counts = { read: 0, damaged: 0, "too large": 0 };

@@ -7,7 +7,10 @@ import { keysOf } from "../../state/leases.js";
 import { bytesOfValue } from "../../state/values.js";
 import { backupStatus, readBackup } from "./read-backup.js";
 
-/** `etcdctl snapshot save` at an etcd 3.4.23, after a compaction: some pages are free, one goes on for more. */
+/**
+ * Made by `etcdctl snapshot save` on etcd 3.4.23, after a compaction: some pages are free, and one has
+ * overflow pages.
+ */
 const fixture = new URL("../../../../../test/core/fixtures/etcd-3.4.db.gz", import.meta.url);
 const whole = gunzipSync(readFileSync(fixture));
 
@@ -20,12 +23,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("the status of a file made by an etcd is that of etcdctl", async () => {
+test("the status of a file made by etcd is the same as etcdctl's", async () => {
   const told = { hash: 1155608883, revision: 106, totalKey: 76, totalSize: 61440 };
   expect(await backupStatus(path)).toEqual(told);
 });
 
-test("a file that an etcd has made has its keys at each revision, and its leases, users and roles", async () => {
+test("a file made by etcd has its keys at each revision, and its leases, users and roles", async () => {
   const { auth, leases, revisions } = (await readBackup(path, Infinity)).state;
   const at = (key: string, revision: number) => {
     const version = revisions.getAt(key, revision);
@@ -59,7 +62,7 @@ test("a file that an etcd has made has its keys at each revision, and its leases
   expect(auth.isEnabled).toBe(false);
 });
 
-test("a file that an etcd has made is read by its second meta page when the first is damaged, and without a hash", async () => {
+test("a file made by etcd is read by its second meta page if the first is damaged, and without a hash", async () => {
   const database = whole.subarray(0, -32);
   const newer = database.readBigUInt64LE(16 + 48) > database.readBigUInt64LE(4096 + 16 + 48) ? 0 : 4096;
   database[newer + 16 + 20]! ^= 1;

@@ -7,7 +7,10 @@ import { sortInSteps, type Steps, unitsPerStep } from "../../state/steps.js";
 import { crc32c } from "./crc32c.js";
 import { keyValueBytes, revisionOf } from "./records.js";
 
-/** A hash of a server's whole content: the same on all that have applied the same, and only then. */
+/**
+ * Hashes a server's whole content. The hash is the same on all servers that have applied the same commands,
+ * and only on those.
+ */
 export function* hashOfAll({ source }: FrozenState): Steps<number> {
   let hash = 0;
   for (const piece of snapshotPieces(source)) {
@@ -21,8 +24,8 @@ export function* hashOfAll({ source }: FrozenState): Steps<number> {
 const bytesPerStep = 64 * 1024;
 
 /**
- * A hash of keys and their history up to a revision: the same on all servers that have it, and have
- * compacted up to the same revision. It is etcd's: over the content of its bucket of keys.
+ * Hashes keys and their history up to a revision. The hash is the same on all servers that have the revision,
+ * and have compacted up to the same one. It is etcd's hash, over the content of its bucket of keys.
  *
  * @param revision 0 for the newest
  * @throws CoreError `futureRevision`, `compacted`
@@ -47,8 +50,8 @@ export function* hashAt({ source: { revisions } }: FrozenState, revision: bigint
 }
 
 /**
- * Of compacted versions, etcd hashes those still readable at that revision. If no key exists then, it
- * hashes all that compaction has left, which excludes deletions.
+ * Of compacted versions, etcd hashes those still readable at that revision. If no key exists then, it hashes
+ * everything that compaction has left, which excludes deletions.
  */
 function* hashedVersions(revisions: SnapshotSource["revisions"], until: number): Steps<readonly Version[]> {
   const hashed: Version[] = [];

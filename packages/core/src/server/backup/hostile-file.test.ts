@@ -47,7 +47,7 @@ async function again(bytes: Uint8Array): Promise<CoreState> {
   return (await readBackup(path, Infinity)).state;
 }
 
-/** Pages of `key` begin here; its root, a branch, is the only one. */
+/** Pages of `key` begin here. Its root is its only branch. */
 const firstLeaf = 3 * 4096;
 const branchOf = (file: Buffer) =>
   4096 * Array.from({ length: file.length / 4096 }, (_, id) => file.readUInt16LE(id * 4096 + 8)).indexOf(1);
@@ -125,14 +125,14 @@ test.each<[string, (file: Buffer) => unknown, string]>([
   });
 });
 
-describe("an etcd's file", () => {
-  test("may have a compaction that is not finished: it is", async () => {
+describe("a file made by etcd", () => {
+  test("may have an unfinished compaction, which is then finished", async () => {
     const scheduled = [Buffer.from("scheduledCompactRev"), revisionOf(200, 0)] as const;
     const restored = await again(fileOf(stateWith(...some(), compact(100n)), { meta: [[...scheduled]] }));
     expect(areSame(restored, stateWith(...some(), compact(100n), compact(200n)))).toBe(true);
   });
 
-  test("may have a key whose lease is gone: it hangs on none at any server, also when that id is granted again", async () => {
+  test("may have a key whose lease is gone: on all servers it stays detached, even if the id is granted again", async () => {
     const state = stateWith(...some(), put("orphan", "w"), put("orphan", "x", 5n), put("last", "x"));
     const newest = state.revisions.get("orphan")!;
     const orphan = { ...newest, lease: 99n };
@@ -158,7 +158,7 @@ describe("an etcd's file", () => {
   });
 
   test.each([0n, 1n])(
-    "with rights on at revision %s has them on, wherever a snapshot of it is",
+    "with authentication enabled at revision %s keeps it enabled, also in a snapshot",
     async (revision) => {
       const auth = [
         [Buffer.from("authEnabled"), Buffer.of(1)],
@@ -221,12 +221,12 @@ describe("an etcd's file", () => {
     const state = stateWith(...some());
     writeFileSync(path, fileOf(state, changes));
     const refusal = readBackup(path, state.bytes + 50_000);
-    // The unreadable part stands behind.
+    // The unreadable part is at the end.
     await expect(refusal).rejects.toMatchObject({ code: "INVALID_CONFIG" });
     await expect(readBackup(path, Infinity)).rejects.toMatchObject({ code: "LOG_CORRUPT" });
   });
 
-  test("with a bucket twice, or thousands of them, is refused", async () => {
+  test("with a repeated bucket, or thousands of buckets, is refused", async () => {
     const empty = (name: string) => ({ name, items: () => [] });
     const ours = finish(bucketsOf(frozenState(stateWith(bootstrap))));
     const many = Array.from({ length: 1_001 }, (_, index) => empty(`x${10_000 + index}`));

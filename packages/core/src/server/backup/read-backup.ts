@@ -10,20 +10,23 @@ import { BoltError, BoltFile, type Source } from "./bolt/read.js";
 import { stateOf, TooLargeError } from "./state.js";
 import { type BackupStatus, statusOf } from "./status.js";
 
-/** Whole pages are multiples of this, for any page size: the rest is the hash. */
+/** Pages of any size are multiples of this. A remainder is the hash. */
 const blockBytes = 512;
 
-/** The first bytes of Leasehold's former backups. */
+/** The first bytes of Leasehold's former backup format. */
 const formerMagic = Buffer.from("LHBACK1\n", "latin1");
 
 /** Bytes read at a time for the hash. */
 const pieceBytes = 1024 * 1024;
 
-/** One value, with a page: a value is as large as a request at most, and some may share a page. */
+/** Bound of one value with its page. A value is at most as large as a request, and some may share a page. */
 const spanBytesMax = 256 * 1024 * 1024;
 
 export interface ReadOptions {
-  /** A copy of the database from an etcd's data directory has no hash at its end: read it without one. */
+  /**
+   * A copy of the database in an etcd data directory has no hash at its end. With this, it is read without
+   * one.
+   */
   readonly skipHashCheck?: boolean | undefined;
 }
 
@@ -34,11 +37,11 @@ export interface Backup {
 }
 
 /**
- * Reads a backup as a whole, of ours or of an etcd; its hash is checked first.
+ * Reads a complete backup, from a core or from etcd. Its hash is checked first.
  *
  * @param bytesMax memory bound of the state
- * @throws LeaseholdError `LOG_CORRUPT` if it is no backup, or a damaged one; `INVALID_CONFIG` if it cannot
- * be read, or is too large
+ * @throws LeaseholdError `LOG_CORRUPT` if it is not a backup, or is damaged; `INVALID_CONFIG` if it is
+ *   unreadable or too large
  */
 export function readBackup(path: string, bytesMax: number, options: ReadOptions = {}): Promise<Backup> {
   return withDatabase(path, options, async (file, hash) => ({
@@ -52,7 +55,11 @@ export function readBackup(path: string, bytesMax: number, options: ReadOptions 
   });
 }
 
-/** Reads a whole backup, and reports its content. @throws as `readBackup` does */
+/**
+ * Reads a complete backup, and reports its content.
+ *
+ * @throws as `readBackup` does
+ */
 export function backupStatus(path: string, options: ReadOptions = {}): Promise<BackupStatus> {
   return withDatabase(path, options, (file) => finishInTurns(statusOf(file)));
 }
@@ -77,7 +84,7 @@ async function withDatabase<Result>(
   }
 }
 
-/** Without the hash. */
+/** Length of the database, without the hash. */
 async function databaseBytes(handle: FileHandle, path: string, options: ReadOptions): Promise<number> {
   const { size } = await handle.stat();
   const { buffer } = await handle.read(Buffer.alloc(formerMagic.length), 0, formerMagic.length, 0);
@@ -114,7 +121,7 @@ async function hashOf(
   return digest.toString("hex");
 }
 
-/** Pages are read one by one on demand: a file may be larger than the memory it takes. */
+/** Reads pages one by one on demand: a file may be larger than its content in memory. */
 function sourceOf(descriptor: number, path: string, bytes: number): Source {
   return {
     bytes,

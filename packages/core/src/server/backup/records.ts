@@ -3,9 +3,9 @@ import { bytesOf, keyOf } from "../../state/keys.js";
 import { isDeletion, type Version } from "../../state/revisions.js";
 import { bytesOfValue, keep, nothing, type Value } from "../../state/values.js";
 
-/** Keys and values of etcd's buckets, as bytes. Numbers in keys are big-endian, so that they sort. */
+/** Keys and values of etcd's buckets, as bytes. Numbers in keys are big-endian, so that keys sort by them. */
 
-/** `main`, an underscore, `sub`. */
+/** Length of a revision as a key: `main`, an underscore, `sub`. */
 export const revisionBytes = 17;
 const underscore = 0x5f;
 const tombstone = 0x74;
@@ -19,7 +19,7 @@ export function revisionOf(main: number, sub: number, isTombstone = false): Buff
   return bytes;
 }
 
-/** 8 bytes, without a bigint, which is an object. */
+/** Writes 8 bytes without a bigint, which would be an object. */
 function writeCount(bytes: Buffer, count: number, at: number): void {
   bytes.writeUInt32BE(Math.floor(count / 2 ** 32), at);
   bytes.writeUInt32BE(count % 2 ** 32, at + 4);
@@ -35,10 +35,10 @@ export interface Revision {
   readonly isTombstone: boolean;
 }
 
-/** Beyond this, later changes would run out of numbers: 2^53 is the last exact one. */
+/** Beyond this, later changes could run out of exact numbers, which end at 2^53. */
 export const revisionMax = 2 ** 52;
 
-/** Undefined for bytes that are no revision. */
+/** Returns undefined for bytes that are not a revision. */
 export function readRevision(bytes: Buffer): Revision | undefined {
   if (bytes.length < revisionBytes || bytes.length > revisionBytes + 1 || bytes[8] !== underscore)
     return undefined;
@@ -55,7 +55,7 @@ const numbers = ["created", "modified", "version"] as const;
 const valueField = 5;
 const leaseField = 6;
 
-/** Size of `keyValueBytes`. */
+/** Length of the result of `keyValueBytes`. */
 export function keyValueSize(version: Version): number {
   const { created, key, lease, modified, value } = version;
   const inField = (bytes: number) => (bytes === 0 ? 0 : 1 + varintSize(bytes) + bytes);
@@ -75,7 +75,7 @@ function varintSizeOf(number: bigint): number {
   return Math.max(1, Math.ceil(number.toString(2).length / 7));
 }
 
-/** Shared, as creating one takes longer than writing with it. */
+/** Shared, since creating a writer takes longer than using it. */
 const writer = new BinaryWriter();
 
 /** A deletion has only the key. */
@@ -85,7 +85,7 @@ export function keyValueBytes(version: Version): Uint8Array {
   for (let field = 0; field < numbers.length; field += 1) {
     const number = version[numbers[field]!];
     writer.tag(firstNumber + field, WireType.Varint);
-    // The same bytes, by a shorter way.
+    // Writes the same bytes, but faster.
     if (number < 2 ** 31) writer.uint32(number);
     else writer.int64(number);
   }
@@ -116,7 +116,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
     else if (field === keyField) key = keyOf(reader.bytes());
     else if (field === valueField) value = keep(reader.bytes());
     else if (field === leaseField) lease = BigInt(reader.int64());
-    // A field of a later etcd: protobuf readers skip those.
+    // A field of a later etcd version: skipped, as protobuf readers do.
     else reader.skip(type);
   }
   if (key === "") throw new Error("it has no key");
@@ -128,7 +128,7 @@ export function readVersion({ isTombstone, main, sub }: Revision, bytes: Uint8Ar
   return { ...place, created, version, value, lease };
 }
 
-/** Shorter than via a bigint. A number too large to be exact is too large for a revision. */
+/** Faster than a bigint. A number too large to be exact is too large for a revision. */
 function readNumber(reader: BinaryReader, bytes: Uint8Array): number {
   let number = 0;
   for (let factor = 1; factor < 2 ** 64; factor *= 128) {
@@ -153,14 +153,14 @@ export interface LeaseRecord {
   readonly ttl: bigint;
 }
 
-/** As etcd keeps it. */
+/** Encodes a lease as etcd does. */
 export function leaseBytes(record: LeaseRecord): Uint8Array {
   if (record.id !== 0n) writer.tag(1, WireType.Varint).int64(record.id);
   if (record.ttl !== 0n) writer.tag(2, WireType.Varint).int64(record.ttl);
   return writer.finish();
 }
 
-/** @throws Error */
+/** @throws Error for invalid bytes */
 export function readLease(bytes: Uint8Array): LeaseRecord {
   const reader = new BinaryReader(bytes);
   const record = { id: 0n, ttl: 0n };
@@ -168,17 +168,17 @@ export function readLease(bytes: Uint8Array): LeaseRecord {
     const [field, type] = reader.tag();
     if (field === 1) record.id = BigInt(reader.int64());
     else if (field === 2) record.ttl = BigInt(reader.int64());
-    // Its remaining time: a restored lease begins its time again.
+    // The remaining time: a restored lease starts again with its full time.
     else reader.skip(type);
   }
   return record;
 }
 
 /**
- * Number of fields of a message: in memory it may take a hundred times its size in a file.
+ * Number of fields in a message, which may take a hundred times its encoded size in memory.
  *
- * @param max counting stops there
- * @throws Error
+ * @param max counting stops at this number
+ * @throws Error for invalid bytes
  */
 export function fieldsOf(bytes: Uint8Array, max: number): number {
   const reader = new BinaryReader(bytes);

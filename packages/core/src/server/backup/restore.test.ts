@@ -69,8 +69,8 @@ async function opened(config: ReturnType<typeof configOf>) {
   return content;
 }
 
-describe("a backup that is restored", () => {
-  test("makes a core of new members, none of the old ones among them, with the keys that were there", async () => {
+describe("a restored backup", () => {
+  test("makes a core of new members only, with the keys of the backup", async () => {
     const config = configOf({
       name: "a",
       dataDir: join(folder, "alone"),
@@ -116,14 +116,14 @@ describe("a backup that is restored", () => {
     expect(other.identity.cluster).not.toBe(one.identity.cluster);
   });
 
-  test("leaves a directory alone that has something in it", async () => {
+  test("leaves a directory that is not empty unchanged", async () => {
     await restoreBackup(file, configFor("a"));
     await expect(restoreBackup(file, configFor("a"))).rejects.toMatchObject({ code: "INVALID_CONFIG" });
   });
 });
 
 describe("--force-new-cluster", () => {
-  test("makes one server of two the only one of a new core; a second time it has nothing to do", async () => {
+  test("makes one server of two the only one of a new core; a second time it does nothing", async () => {
     await restoreBackup(file, configFor("a"));
     const before = await opened(configFor("a"));
     const forced = await opened(configFor("a", "a", { forceNewCluster: true }));

@@ -16,12 +16,12 @@ export interface Restored {
 }
 
 /**
- * Makes the data directory of a server of a new core from a backup. All servers of that core must be
- * restored from the same file: its hash is a part of the cluster's id, so that others are refused. The file
- * is one of ours, or of an etcd.
+ * Makes the data directory of a server of a new core from a backup. All servers of that core must be restored
+ * from the same file: its hash is a part of the cluster's id, so that others are refused. The file comes from
+ * a core or from etcd.
  *
- * @throws LeaseholdError `INVALID_CONFIG` if the directory is not empty, or the file cannot be read or is
- * too large; `LOG_CORRUPT` if it is damaged; `VERSION_MISMATCH` if it is of our former format
+ * @throws LeaseholdError `INVALID_CONFIG` if the directory is not empty, or the file cannot be read or is too
+ *   large; `LOG_CORRUPT` if it is damaged; `VERSION_MISMATCH` if it has our former format
  */
 export async function restoreBackup(
   path: string,
@@ -33,7 +33,7 @@ export async function restoreBackup(
   if (found.length > 0) throw invalidConfig(`--data-dir ${dataDir} is not empty: nothing was restored`);
   const backup = await readBackup(path, config.quotaBytes, options);
   const { identity, recovered } = restored(backup, config, newIdentity);
-  // A half-restored directory would begin an empty core.
+  // Written under another name first: a half-restored directory would begin an empty core.
   const unfinished = `${dataDir}.restoring`;
   await rm(unfinished, { recursive: true, force: true });
   await beginDirectory(unfinished, identity, recovered, backup.state);
@@ -46,7 +46,7 @@ export async function restoreBackup(
   return { identity, backup };
 }
 
-/** For operators. */
+/** Describes the restored server for operators. */
 export function restoredText({ identity, backup }: Restored, dataDir: string): string {
   const { id, cluster, members } = identity;
   const { auth, revisions } = backup.state;

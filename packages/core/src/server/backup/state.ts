@@ -14,17 +14,20 @@ export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
 
-/** A key with its value, or a role with its permissions: pieces of snapshots may be twice as large. */
+/**
+ * Bound of a key with its value, and of a role with its permissions: pieces of snapshots may be twice as
+ * large.
+ */
 const recordBytesMax = 32 * 1024 * 1024;
 
-/** Memory of a lease's name that waits for its lease, beside its own bytes. */
+/** Memory of a lease's name, until its lease is read, in addition to its own bytes. */
 const namedBytes = 100;
 
 type Buckets = ReadonlyMap<string, Iterable<Leaf>>;
 
 /**
- * The state in a database of etcd, or of ours. Members and alarms are left out: they do not exist where it
- * is restored.
+ * Reads the state in a database made by etcd or by a core. Members and alarms are omitted, since those do not
+ * exist where it is restored.
  *
  * @param bytesMax memory bound of the state
  * @throws BoltError, TooLargeError
@@ -51,7 +54,7 @@ class Reading {
     this.#bytesMax = bytesMax;
   }
 
-  /** In steps; reports unreadable items as damage, within the memory bound. */
+  /** Reads a bucket in steps, within the memory bound. Reports unreadable items as damage. */
   *#each(name: string, take: (key: Buffer, value: Buffer) => void): Steps<void> {
     let count = 0;
     for (const { key, value } of this.#buckets.get(name) ?? []) {
@@ -107,7 +110,7 @@ class Reading {
     });
   }
 
-  /** A compaction that was begun is finished, as in etcd. */
+  /** Finishes a compaction that was begun, as etcd does. */
   *compaction(): Steps<void> {
     const { revisions } = this.state;
     let compacted = -1;
@@ -118,16 +121,15 @@ class Reading {
       compacted = Math.max(compacted, revision.main);
     });
     if (compacted < 0) return;
-    // The last compaction may have left nothing.
+    // The last compaction may have left no versions.
     revisions.current = Math.max(revisions.current, compacted);
     revisions.compact(compacted);
     yield* revisions.sweep();
   }
 
   /**
-   * A key whose lease does not exist stays, as in etcd, detached from now on: otherwise a server that is
-   * restored from a snapshot would attach it to a lease granted later under the same id, and the others
-   * would not.
+   * A key whose lease does not exist is kept, as in etcd, but detached: otherwise a server restored from a
+   * snapshot would attach it to a lease granted later under the same id, and the others would not.
    */
   *attachKeys(): Steps<void> {
     const { leases, revisions } = this.state;
@@ -158,7 +160,7 @@ class Reading {
       if (name !== "authRevision") return;
       const revision = value.readBigUInt64BE(0);
       if (revision > revisionMax) throw new Error("it is no revision");
-      // An etcd without any change of authentication has 0.
+      // The revision is 0 if authentication was never changed in etcd.
       auth.revision = revision > 1n ? revision : 1n;
     });
     yield* this.#each("authUsers", (key, value) => {
@@ -182,7 +184,7 @@ class Reading {
   }
 }
 
-/** Unknown fields are dropped: they may be anything. */
+/** Unknown fields are dropped, since they may be anything. */
 const known = { readUnknownFields: false } as const;
 
 function idOf(key: Buffer): bigint {
@@ -192,7 +194,7 @@ function idOf(key: Buffer): bigint {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Otherwise two names with invalid UTF-8 would become the same. */
+/** Refuses invalid UTF-8: otherwise two names that have it could become the same. */
 function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }

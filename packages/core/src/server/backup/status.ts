@@ -3,9 +3,9 @@ import type { BoltFile } from "./bolt/read.js";
 import { crc32c } from "./crc32c.js";
 import { readRevision } from "./records.js";
 
-/** The result of `etcdctl snapshot status` for the same file. */
+/** The same result as `etcdctl snapshot status` for the same file. */
 export interface BackupStatus {
-  /** CRC-32C over names of buckets, keys and values. */
+  /** CRC-32C of the names of buckets, the keys and the values. */
   readonly hash: number;
   /** The revision of the newest change. */
   readonly revision: number;

@@ -8,7 +8,7 @@ const compaction = (autoCompactionRetention?: string, autoCompactionMode?: strin
 };
 
 describe("history", () => {
-  test("is bounded by default; a retention without a mode is a time, as in etcd; 0 switches it off", () => {
+  test("is bounded by default; a retention without a mode is a time, as in etcd; 0 disables compaction", () => {
     expect(compaction()).toEqual({ mode: "revision", keepRevisions: 100_000 });
     expect(compaction("1")).toEqual({ mode: "periodic", keepMs: 3_600_000 });
     expect(compaction("1h30m")).toEqual({ mode: "periodic", keepMs: 5_400_000 });
@@ -32,12 +32,12 @@ describe("history", () => {
     expect(() => compaction(retention, mode)).toThrow(/--auto-compaction-retention is ".*", and must be/);
   });
 
-  test("another mode is refused", () => {
+  test("an unknown mode is refused", () => {
     expect(() => compaction("1", "daily")).toThrow('--auto-compaction-mode is "daily"');
   });
 });
 
-test("the quota leaves room in memory by default, 0 is the default as in etcd, and too small a one is refused", () => {
+test("the quota leaves room in memory by default; 0 means the default, as in etcd; too small a quota is refused", () => {
   const { quotaBytes } = configOf({});
   expect(quotaBytes).toBeGreaterThan(16 * 1024 ** 2);
   expect(quotaBytes).toBeLessThanOrEqual(2 * 1024 ** 3);
@@ -74,7 +74,7 @@ test("allowed names are separated by commas, and an invalid one is refused", () 
   expect(() => configOf({ ...ofPeers, peerCertAllowedCn: "a, " })).toThrow(/empty name/);
 });
 
-test("restrictions on certificates need an authority: otherwise no peer shows one", () => {
+test("restrictions on certificates require an authority: otherwise no peer shows a certificate", () => {
   const none = { trustedCaFile: undefined, peerTrustedCaFile: undefined };
   for (const flags of [
     { ...ofClients, clientCrlFile: "list" },

@@ -27,7 +27,7 @@ export interface CoreConfig {
   readonly heartbeatMs: number;
   readonly electionTicks: number;
   readonly snapshotEntries: number;
-  /** Clients are not served before the keys have been compared with those of the other servers. */
+  /** Compare the keys with those of the other servers before serving clients. */
   readonly initialCorruptCheck: boolean;
   /** Interval at which the leader compares the servers' keys, ms; 0: never. */
   readonly corruptCheckMs: number;
@@ -37,7 +37,7 @@ export interface CoreConfig {
   readonly operationsMax: number;
   /** Concurrent calls per connection. */
   readonly maxConcurrentStreams: number;
-  /** Of clients. */
+  /** Bound of clients' connections. */
   readonly connectionsMax: number;
   readonly tokens: TokenOptions;
   /**
@@ -57,25 +57,25 @@ export interface FoundingMember {
 
 const heartbeatMsDefault = 100;
 const electionMsDefault = 1_000;
-/** etcd's bounds: more than a minute without a leader is useless, and five heartbeats must fit. */
+/** Bounds as in etcd: more than a minute without a leader is useless, and five heartbeats must fit in. */
 const electionMsMax = 50_000;
 const heartbeatsPerElectionMin = 5;
 const snapshotEntriesDefault = 100_000;
 /**
- * Some tens of megabytes of small keys; watches that resume after minutes of a busy core find their
+ * Some tens of megabytes for small keys. Enough that watches resuming after minutes on a busy core find their
  * position.
  */
 const keepRevisionsDefault = 100_000;
 const keepMsDefault = 3_600_000;
-/** Ten samples of the revision fit in. */
+/** Long enough for ten samples of the revision. */
 const keepMsMin = 10_000;
 const quotaBytesMost = 2 * 1024 ** 3;
-/** Several requests of the largest kind must fit in. */
+/** Large enough for several requests of the largest kind. */
 const quotaBytesMin = 16 * 1024 ** 2;
-/** As many concurrent calls as all connections together may have. */
+/** Number of concurrent calls of all connections together. */
 const concurrentStreamsMost = 16_384;
 const requestBytesMost = 10 * 1024 ** 2;
-/** More servers make writes slower and nothing safer. */
+/** More servers would make writes slower, and nothing safer. */
 const membersMax = 9;
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
@@ -138,8 +138,8 @@ export function configOf(flags: CoreFlags): CoreConfig {
 }
 
 /**
- * Without either setting, history is kept by number of revisions: all of it is in memory, and a time would
- * bound that for slow writers only. A retention without a mode is a time, as in etcd.
+ * Without either setting, history is kept by number of revisions: all of it is in memory, which a time would
+ * bound only if clients write slowly. A retention without a mode is a time, as in etcd.
  */
 function parseCompaction(givenMode?: string, retention?: string): AutoCompaction | undefined {
   const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
@@ -155,7 +155,7 @@ function parseCompaction(givenMode?: string, retention?: string): AutoCompaction
   return { mode, keepMs: retention === undefined ? keepMsDefault : parseRetention(retention) };
 }
 
-/** As in etcd: a number of hours, or durations such as `1h30m`. */
+/** As in etcd: a number of hours, or a duration such as `1h30m`. */
 function parseRetention(text: string): number {
   const keepMs = sumOfDurations(/^\d+$/.test(text) ? `${text}h` : text);
   if (keepMs === undefined || keepMs < keepMsMin)
@@ -165,14 +165,14 @@ function parseRetention(text: string): number {
   return keepMs;
 }
 
-/** Such as `1h30m`; undefined for other text. */
+/** Parses text such as `1h30m`; undefined for other text. */
 function sumOfDurations(text: string): number | undefined {
   const parts = text.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
   if (parts.length === 0 || parts.join("") !== text) return undefined;
   return parts.reduce((sum, part) => sum + parseDuration(part), 0);
 }
 
-/** A comparison visits all keys: not continuously. */
+/** A comparison visits all keys, so it must not run continuously. */
 const checkMsMin = 1_000;
 
 function parseCheckTime(text = "0s"): number {
@@ -184,7 +184,7 @@ function parseCheckTime(text = "0s"): number {
   return everyMs;
 }
 
-/** Missing, or 0 as in etcd: the default. */
+/** If missing, or 0 as in etcd, the default applies. */
 function parseQuota(text = "0"): number {
   const quotaBytes = text === "0" ? quotaBytesDefault() : whole("--quota-backend-bytes", text, 0);
   if (quotaBytes < quotaBytesMin)
@@ -194,13 +194,13 @@ function parseQuota(text = "0"): number {
 
 /**
  * etcd's 2 GB, or half of this process's heap limit if that is less: the log's tail, snapshots and answers
- * need room beside the state.
+ * also need room.
  */
 function quotaBytesDefault(): number {
   return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
 }
 
-/** Larger requests would delay others too long: etcd warns of them. */
+/** Larger requests would delay others too long: etcd warns about them. */
 function parseRequestBytes(text: string | undefined): number {
   const bytes = whole("--max-request-bytes", text, defaultLimits.requestBytesMax);
   if (bytes > requestBytesMost)
@@ -231,7 +231,7 @@ function whole(flag: string, text: string | undefined, fallback: number): number
   return value;
 }
 
-/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses appears several times. */
+/** Parses `a=http://h1:2380,b=http://h2:2380`. A member with several addresses appears several times. */
 function parseCluster(text: string): FoundingMember[] {
   const urls = new Map<string, string[]>();
   for (const part of text.split(",")) {
@@ -250,7 +250,7 @@ function parseCluster(text: string): FoundingMember[] {
   return [...urls].map(([name, peerUrls]) => ({ name, peerUrls: peerUrls.toSorted() }));
 }
 
-/** The others reach and identify this server by their own settings. */
+/** The other servers reach and identify this server by their own settings. */
 function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly string[]): void {
   const own = initialCluster.find((member) => member.name === name);
   if (own === undefined)
@@ -262,13 +262,13 @@ function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly
     );
 }
 
-/** An empty list, or a star in it, means all. */
+/** An empty list, or one with a star, means all. */
 function listed(text = ""): ReadonlySet<string> | undefined {
   const names = text.split(",").map((part) => part.trim());
   return text === "" || names.includes("*") ? undefined : new Set(names);
 }
 
-/** Towards clients, and among servers. */
+/** TLS settings for clients, and for servers. */
 function tlsBothWays(
   flags: CoreFlags,
   dataDir: string,
@@ -300,7 +300,7 @@ function tlsBothWays(
   return { clientTls, peerTls };
 }
 
-/** In the folders in which etcd keeps its own. */
+/** Self-made certificates are kept in the same folders as etcd's. */
 function selfMade(
   flag: string,
   isWanted = false,
@@ -339,19 +339,19 @@ function tlsOf(
   return { certFile, keyFile, trustedCaFile, clientCertAuth, crlFile, allowed, ciphers };
 }
 
-/** Separated by commas, as in later versions of etcd. */
+/** Names are separated by commas, as in later versions of etcd. */
 function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedNames | undefined {
   if (commonNames !== "" && hosts !== "")
     throw invalidConfig(`--${prefix}cert-allowed-cn and --${prefix}cert-allowed-hostname exclude each other`);
   if (commonNames !== "") {
     const names = commonNames.split(",").map((name) => name.trim());
-    // A certificate without a common name would match.
+    // Otherwise a certificate without a common name would match.
     if (names.includes("")) throw invalidConfig(`--${prefix}cert-allowed-cn has an empty name`);
     return { kind: "common name", names };
   }
   if (hosts === "") return undefined;
   const names = hosts.split(",").map((name) => name.trim());
-  // A name with a leading dot would match all subdomains (OpenSSL), which was not asked for.
+  // A name with a leading dot would match all subdomains (OpenSSL), which was not intended.
   const none = names.find((name) => isIP(name) === 0 && !/^(\*\.)?[\w-]+(\.[\w-]+)*$/.test(name));
   if (none !== undefined)
     throw invalidConfig(`--${prefix}cert-allowed-hostname has ${JSON.stringify(none)}, which is no host`);

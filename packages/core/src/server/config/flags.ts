@@ -10,7 +10,7 @@ export interface CoreFlags {
   readonly initialCluster?: string | undefined;
   readonly initialClusterState?: string | undefined;
   /**
-   * Makes this server the only one of a new core, with the content of its disk: for a permanent loss of the
+   * Makes this server the only one of a new core, with the content of its disk, after a permanent loss of the
    * others. Entries that only they had are lost.
    */
   readonly forceNewCluster?: boolean | undefined;
@@ -18,9 +18,11 @@ export interface CoreFlags {
   readonly heartbeatInterval?: string | undefined;
   readonly electionTimeout?: string | undefined;
   readonly snapshotCount?: string | undefined;
-  /** Clients are not served before the keys have been compared with those of the other servers. */
+  /** Compares the keys with those of the other servers before serving clients. */
   readonly experimentalInitialCorruptCheck?: boolean | undefined;
-  /** Interval at which the leader compares the keys of all servers: a time such as `10m`; `0s` is never. */
+  /**
+   * Interval at which the leader compares the keys of all servers: a time such as `10m`; `0s` means never.
+   */
   readonly experimentalCorruptCheckTime?: string | undefined;
   readonly autoCompactionMode?: string | undefined;
   readonly autoCompactionRetention?: string | undefined;
@@ -30,7 +32,7 @@ export interface CoreFlags {
   readonly maxConcurrentStreams?: string | undefined;
   readonly authToken?: string | undefined;
   readonly authTokenTtl?: string | undefined;
-  /** The server generates its own certificate for clients, or for servers, which cannot be verified. */
+  /** The server generates its own certificate, for clients or for servers. Peers cannot verify it. */
   readonly autoTls?: boolean | undefined;
   readonly peerAutoTls?: boolean | undefined;
   readonly certFile?: string | undefined;
@@ -38,7 +40,7 @@ export interface CoreFlags {
   readonly trustedCaFile?: string | undefined;
   readonly clientCertAuth?: boolean | undefined;
   readonly clientCrlFile?: string | undefined;
-  /** Clients' certificates must have one of these hosts, separated by commas. */
+  /** Clients' certificates must have one of these hosts; separated by commas. */
   readonly clientCertAllowedHostname?: string | undefined;
   readonly peerCertFile?: string | undefined;
   readonly peerKeyFile?: string | undefined;
@@ -48,7 +50,7 @@ export interface CoreFlags {
   /** The other servers' certificates must have one of these common names, or hosts. */
   readonly peerCertAllowedCn?: string | undefined;
   readonly peerCertAllowedHostname?: string | undefined;
-  /** Go's names, separated by commas: no other suite is used. */
+  /** Go's names of cipher suites, separated by commas: no others are used. */
   readonly cipherSuites?: string | undefined;
   /** Allowed origins of pages, separated by commas. Default: all. */
   readonly cors?: string | undefined;
@@ -56,14 +58,14 @@ export interface CoreFlags {
   readonly hostWhitelist?: string | undefined;
   /** `debug`, `info`, `warn` or `error`. */
   readonly logLevel?: string | undefined;
-  /** `json`, or `text`, which etcd calls `console`: for the command. */
+  /** `json`, or `text`, which etcd calls `console`. Only for the command. */
   readonly logFormat?: string | undefined;
   /**
-   * `default`, `stdout`, `stderr` or files, separated by commas: for the command; a program passes its own
-   * `logger`.
+   * `default`, `stdout`, `stderr` or files, separated by commas. Only for the command: a program passes its
+   * own `logger`.
    */
   readonly logOutputs?: string | undefined;
-  /** Not etcd's: allows plain TCP beyond loopback. */
+  /** Allows plain TCP beyond loopback. etcd does not have this flag. */
   readonly insecure?: boolean | undefined;
 }
 
@@ -72,11 +74,11 @@ export interface RunningCore {
   readonly name: string;
   readonly id: bigint;
   readonly cluster: bigint;
-  /** Addresses for clients, as the member list has them. */
+  /** Addresses for clients, as in the member list. */
   readonly clientUrls: readonly string[];
-  /** Whether this server follows a leader, or is it. Without one it serves no linearizable request. */
+  /** Whether this server follows a leader, or leads. Without a leader it serves no linearizable requests. */
   readonly hasLeader: boolean;
-  /** Rejects with the error that made the server stop; it never resolves. */
+  /** Rejects with the error that made the server stop; never resolves. */
   readonly failed: Promise<never>;
   /** Transfers leadership, answers pending requests, and leaves nothing open. Idempotent. */
   close(): Promise<void>;

@@ -3,12 +3,12 @@ import type { MemberId } from "../../raft/types.js";
 import type { CoreMember } from "../../state/members.js";
 import type { FoundingMember } from "./config.js";
 
-/** A server of a core, as the others know it. */
+/** A server of a core, as known to the others. */
 export interface KnownMember extends FoundingMember {
   readonly id: MemberId;
 }
 
-/** Ids as in etcd: they derive from the founding members' addresses and the token. */
+/** Derives ids as etcd does, from the founding members' addresses and the token. */
 export function foundingMembers(members: readonly FoundingMember[], token: string): KnownMember[] {
   return members.map((member) => ({
     ...member,
@@ -16,19 +16,19 @@ export function foundingMembers(members: readonly FoundingMember[], token: strin
   }));
 }
 
-/** A server's identity: its own, and the members. */
+/** A server's identity, and that of the members. */
 export interface Identity {
   readonly id: MemberId;
   readonly cluster: bigint;
   readonly members: readonly KnownMember[];
 }
 
-/** As in the initial replicated state. */
+/** Converts a member to its form in the initial replicated state. */
 export function foundingMember({ id, name, peerUrls }: KnownMember): CoreMember {
   return { id, name, peerUrls, clientUrls: [], learner: false, disk: 0n, joining: false };
 }
 
-/** Of a server of a new core. */
+/** The identity of a server of a new core. */
 export function newIdentity(founding: readonly FoundingMember[], name: string, token: string): Identity {
   const members = foundingMembers(founding, token);
   return { id: members.find((member) => member.name === name)!.id, cluster: clusterIdOf(members), members };

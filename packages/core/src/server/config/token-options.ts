@@ -6,7 +6,7 @@ export type TokenOptions = { readonly kind: "simple"; readonly ttlMs: number } |
 export interface JwtOptions {
   readonly kind: "jwt";
   readonly method: string;
-  /** For an `HS…` method, the secret itself. */
+  /** For an `HS…` method, this file has the secret itself. */
   readonly privateKeyFile: string | undefined;
   readonly publicKeyFile: string | undefined;
   readonly ttlMs: number;

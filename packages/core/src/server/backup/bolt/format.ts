@@ -1,21 +1,23 @@
 /**
- * The file format of bbolt, etcd's storage: pages, a tree of them for each bucket, and two meta pages at
- * the beginning that point to the newest tree of all buckets. Numbers are little-endian.
+ * The file format of bbolt, etcd's storage: pages, a tree of pages for each bucket, and two meta pages at the
+ * beginning that locate the newest tree of all buckets. Numbers are little-endian.
  */
 
-/** Of pages written here; other files state theirs. */
+/** Page size in files written here. Other files state theirs. */
 export const pageBytes = 4096;
 
-/** Header of a page: id (8 bytes), kind (2), elements (2), overflow pages (4). */
+/** Size of a page's header: id (8 bytes), kind (2), elements (2), overflow pages (4). */
 export const headerBytes = 16;
 export const kinds = { branch: 0x01, leaf: 0x02, meta: 0x04, freelist: 0x10 } as const;
 export type PageKind = keyof typeof kinds;
 
-/** Header of an element, in both kinds of tree pages; keys and values follow the last of them. */
+/** Size of an element's header, in both kinds of tree pages. Keys and values follow the last header. */
 export const elementBytes = 16;
-/** A leaf's element whose value is a bucket. */
+/** Marks an element of a leaf whose value is a bucket. */
 export const bucketFlag = 1;
-/** A bucket as a value: the id of its root page (8 bytes; 0: the page follows here), a sequence (8). */
+/**
+ * Size of a bucket as a value: id of its root page (8 bytes; 0: the page follows here), and a sequence (8).
+ */
 export const bucketBytes = 16;
 
 const magic = 0xed0cdaed;
@@ -27,7 +29,7 @@ export interface Meta {
   readonly pageBytes: number;
   /** Root page of the bucket of all buckets. */
   readonly root: number;
-  /** Number of pages, free ones included. */
+  /** Number of pages, including free ones. */
   readonly pages: number;
   readonly transaction: bigint;
 }
@@ -54,7 +56,7 @@ export function metaPage(id: number, freelist: number, meta: Meta): Buffer {
   return page;
 }
 
-/** Decodes a meta page, or says why the bytes are none. */
+/** Decodes a meta page, or returns why it is not one. */
 export function readMeta(page: Buffer): Meta | "other" | "damaged" {
   const body = page.subarray(headerBytes);
   if (body.length < metaBytes || body.readUInt32LE(0) !== magic) return "other";
@@ -64,7 +66,7 @@ export function readMeta(page: Buffer): Meta | "other" | "damaged" {
   return { pageBytes: body.readUInt32LE(8), root, pages, transaction: body.readBigUInt64LE(48) };
 }
 
-/** A number that is too large to be exact is too large for any file. */
+/** Reads a number. One that is too large to be exact is too large for any file. */
 export function numberAt(bytes: Buffer, at: number): number {
   return Number(bytes.readBigUInt64LE(at));
 }

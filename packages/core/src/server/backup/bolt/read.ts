@@ -9,7 +9,7 @@ import {
   readMeta,
 } from "./format.js";
 
-/** A file that is no bbolt database, or a damaged one. */
+/** A file is not a bbolt database, or is damaged. */
 export class BoltError extends Error {
   override readonly name = "BoltError";
 }
@@ -17,7 +17,7 @@ export class BoltError extends Error {
 /** A source of bytes. */
 export interface Source {
   readonly bytes: number;
-  /** Returns exactly the requested bytes, which exist. */
+  /** Returns exactly these bytes, which must exist. */
   read(at: number, bytes: number): Buffer;
 }
 
@@ -38,16 +38,18 @@ interface Page {
 
 const pageBytesMin = 1_024;
 const pageBytesMax = 65_536;
-/** A deeper tree, with two children for each branch, would have more pages than any file. */
+/**
+ * Bound of a tree's depth: a deeper one, with two children per branch, would have more pages than any file.
+ */
 const depthMax = 64;
-/** etcd has ten; they are all read at once. */
+/** Bound of the number of buckets, which are all read at once. etcd has ten. */
 const bucketsMax = 1_000;
 const nameBytesMax = 1_024;
 
 /**
- * A bbolt database, from any source. Nothing in it is trusted: every page is visited once at most, and is
- * within the file; every key and value is within its page, after the one before; keys are in order. So the
- * total read of a file is never more than the file.
+ * A bbolt database from any source. Nothing in it is trusted. Every page must be within the file, and is
+ * visited at most once; every key and value must be within its page, after the one before; keys must be in
+ * order. So no more is read than the length of the file.
  */
 export class BoltFile {
   readonly #source: Source;
@@ -57,7 +59,7 @@ export class BoltFile {
   readonly #seen: Uint8Array;
 
   /**
-   * @param spanMax bytes of a page with its overflow pages, at most: they are read at once
+   * @param spanMax bound of a page with its overflow pages, bytes: they are read at once
    * @throws BoltError
    */
   constructor(source: Source, spanMax: number) {
@@ -67,12 +69,16 @@ export class BoltFile {
     this.#seen = new Uint8Array(this.#meta.pages);
   }
 
-  /** The length of all its pages, free ones included. */
+  /** Length of all pages, including free ones. */
   get bytes(): number {
     return this.#meta.pages * this.#meta.pageBytes;
   }
 
-  /** Each bucket with its content, which can be iterated once. @throws BoltError */
+  /**
+   * Yields each bucket with its content, which can be iterated once.
+   *
+   * @throws BoltError
+   */
   *buckets(): Generator<{ readonly name: string; readonly items: Iterable<Leaf> }> {
     let count = 0;
     for (const { isBucket, key, value } of inOrder(this.#items(this.#meta.root))) {
@@ -95,7 +101,7 @@ export class BoltFile {
   }
 
   *#items(root: number): Generator<Leaf> {
-    // For each page above, the index of its next child.
+    // For each page above: its children, and the index of the next child.
     const path: { readonly children: readonly number[]; next: number }[] = [{ children: [root], next: 0 }];
     for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
       const id = top.children[top.next];
@@ -132,8 +138,9 @@ export class BoltFile {
 }
 
 /**
- * The newer of two. The second follows the first by one page, whose size the first states. Only if that is
- * damaged the second is searched for, and the first match counts: later bytes are clients' values.
+ * Returns the newer of the two meta pages. The second is one page after the first, whose content states the
+ * page size. Only if the first is damaged is the second searched for; then the first match counts, since
+ * later bytes are clients' values.
  */
 function newestMeta(source: Source): Meta {
   const found: Meta[] = [];
@@ -169,7 +176,7 @@ function pageOf(id: number, bytes: Buffer): Page {
   return { id, isLeaf: kind === kinds.leaf, elements, bytes };
 }
 
-/** The page of a small bucket is inline, instead of its number. */
+/** Reads the page of a small bucket, which is inline instead of referenced by its number. */
 function inlinePage(bytes: Buffer): Page {
   if (bytes.length < headerBytes) throw new BoltError("a bucket has no page");
   const page = pageOf(0, bytes);
@@ -177,7 +184,7 @@ function inlinePage(bytes: Buffer): Page {
   return page;
 }
 
-/** Each key once. */
+/** Requires that keys are in order, each once. */
 function* inOrder(items: Iterable<Leaf>): Generator<Leaf> {
   let last: Buffer | undefined;
   for (const item of items) {

@@ -1,7 +1,7 @@
 import { type Steps, unitsPerStep } from "../../../state/steps.js";
 import { elementBytes, headerBytes, pageBytes, type PageKind, writeHeader } from "./format.js";
 
-/** A key and its value. Sizes are read first, and must not change until it is written. */
+/** A key and its value. Their sizes are read first, and must not change until they are written. */
 export interface Item {
   readonly keyBytes: number;
   readonly valueBytes: number;
@@ -9,27 +9,27 @@ export interface Item {
   value(): Uint8Array;
 }
 
-/** Size and root of a tree of pages, known before any of it is written. */
+/** Size and root of a tree of pages, known before anything is written. */
 export interface TreePlan {
   readonly start: number;
   readonly pages: number;
   readonly root: number;
-  /** Of its only page, if it has only one, without padding. */
+  /** For a tree of a single page: the length of that page without padding. */
   readonly bytes: number | undefined;
 }
 
-/** Both passes process the same elements, and compute the same pages. */
+/** Fills pages. Both passes process the same elements, and so compute the same pages. */
 class Filling {
   readonly #elementsMin: number;
   elements = 0;
   bytes = headerBytes;
 
   constructor(kind: PageKind) {
-    // With one child for each branch, a tree would never reach its root.
+    // With one child per branch, a tree would never reach its root.
     this.#elementsMin = kind === "leaf" ? 1 : 2;
   }
 
-  /** Whether an element of this size begins another page. */
+  /** Whether an element of this size begins a new page. */
   isFullFor(bytes: number): boolean {
     return this.elements >= this.#elementsMin && this.bytes + elementBytes + bytes > pageBytes;
   }
@@ -79,19 +79,19 @@ export function* planTree(items: Iterable<Item>, start: number): Steps<TreePlan>
   return { start, pages: pages + filling.pages, root: start + pages, bytes };
 }
 
-/** An element of a page: of a leaf, or of a branch. */
+/** An element of a page: of a leaf or a branch. */
 interface Element {
   readonly key: Uint8Array;
-  /** Of a leaf. */
+  /** In a leaf. */
   readonly value: Uint8Array;
   readonly flags: number;
-  /** Of a branch: the page that begins with this key. */
+  /** In a branch: the page that begins with this key. */
   readonly child: number;
 }
 
 const none = new Uint8Array(0);
 
-/** The pages of a tree, ordered by id; a page with overflow is one buffer. */
+/** Yields the pages of a tree, ordered by id. A page with overflow is one buffer. */
 export function* treePages(items: Iterable<Item>, start: number, flags = 0): Generator<Buffer> {
   let id = start;
   let level: Element[] = [];
@@ -113,7 +113,7 @@ export function* treePages(items: Iterable<Item>, start: number, flags = 0): Gen
   }
 }
 
-/** A leaf that is itself a value: without padding. */
+/** Makes a leaf that is itself a value, without padding. */
 export function inlineLeaf(items: Iterable<Item>): Buffer {
   const elements = [...elementsOf(items, 0)];
   const bytes = elements.reduce(
@@ -132,7 +132,7 @@ function* elementsOf(items: Iterable<Item>, flags: number): Generator<Element> {
   }
 }
 
-/** One page at least. */
+/** Yields the elements of each page; at least one page. */
 function* pagesOf(kind: PageKind, elements: Iterable<Element>): Generator<Element[]> {
   let filling = new Filling(kind);
   let page: Element[] = [];
@@ -155,7 +155,7 @@ function pageOf(kind: PageKind, id: number, elements: readonly Element[], bytes 
   let at = headerBytes;
   let content = headerBytes + elements.length * elementBytes;
   for (const { child, flags, key, value } of elements) {
-    // Its key's offset counts from the element itself.
+    // The offset of the key counts from the element itself.
     const offset = content - at;
     if (kind === "leaf") {
       page.writeUInt32LE(flags, at);
@@ -175,7 +175,7 @@ function pageOf(kind: PageKind, id: number, elements: readonly Element[], bytes 
   return page;
 }
 
-/** Whole pages. */
+/** Number of bytes, in whole pages. */
 function spanOf(elements: readonly Element[]): number {
   let bytes = headerBytes;
   for (const { key, value } of elements) bytes += elementBytes + key.length + value.length;

@@ -2,7 +2,7 @@ import type { Steps } from "../../../state/steps.js";
 import { bucketBytes, bucketFlag, metaPage, pageBytes, writeHeader } from "./format.js";
 import { inlineLeaf, type Item, planTree, type TreePlan, treePages } from "./tree.js";
 
-/** The content under one name, in the order of its keys' bytes. It can be iterated more than once. */
+/** The content under one name, ordered by the bytes of its keys. It can be iterated more than once. */
 export interface Bucket {
   readonly name: string;
   items(): Iterable<Item>;
@@ -11,11 +11,11 @@ export interface Bucket {
 /** A bucket no larger than this has no page of its own (bbolt). */
 const inlineBytesMax = pageBytes / 4;
 
-/** Two meta pages, and one for the free list: empty. */
+/** Page number of the free list, which is empty. It follows the two meta pages. */
 const freelist = 2;
 const firstPage = 3;
 
-/** Counts as a change by one transaction; the two meta pages must have different numbers. */
+/** The file counts as written by one transaction. The two meta pages must have different numbers. */
 const transaction = 2n;
 
 interface BucketPlan {
@@ -26,7 +26,7 @@ interface BucketPlan {
 export interface DatabasePlan {
   readonly buckets: readonly BucketPlan[];
   readonly root: TreePlan;
-  /** The length of the whole file. */
+  /** Length of the whole file. */
   readonly bytes: number;
 }
 
@@ -43,7 +43,7 @@ export function* planDatabase(buckets: readonly Bucket[]): Steps<DatabasePlan> {
   return { buckets: plans, root, bytes: (next + root.pages) * pageBytes };
 }
 
-/** The file, page by page. */
+/** Yields the file, page by page. */
 export function* databasePages({ buckets, bytes, root }: DatabasePlan): Generator<Buffer> {
   const meta = { pageBytes, root: root.root, pages: bytes / pageBytes };
   yield metaPage(0, freelist, { ...meta, transaction });
