@@ -55,7 +55,9 @@ export function problemsOfPacked({ name, bin = {}, files: listed = [] }, files) 
   );
   const absent = [
     ...wanted.filter((path) => !paths.includes(path)),
-    ...listed.filter((path) => !paths.some((each) => each === path || each.startsWith(`${path}/`))),
+    ...listed.filter(
+      (path) => !path.startsWith("!") && !paths.some((each) => each === path || each.startsWith(`${path}/`)),
+    ),
   ];
   const missing = absent.map((path) => `${name} has no ${path}`);
   const strange = paths.filter((path) =>
