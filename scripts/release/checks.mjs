@@ -61,7 +61,7 @@ export function problemsOfPacked({ name, bin = {}, files: listed = [] }, files) 
   ];
   const missing = absent.map((path) => `${name} has no ${path}`);
   const strange = paths.filter((path) =>
-    /^dist\/.*\.test\.|planted|\.mistakes$|\.tsbuildinfo$|(?:^|\/)\./.test(path),
+    /^dist\/.*\.test\.|^(?!pages\/).*planted|\.mistakes$|\.tsbuildinfo$|(?:^|\/)\./.test(path),
   );
   return [...missing, ...strange.map((path) => `${name} would have ${path}`)];
 }
