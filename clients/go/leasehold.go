@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"strconv"
 	"strings"
@@ -111,7 +112,12 @@ func Open(address string, options Options) (*Leases, error) {
 		options.TTL = ttlUsual
 	}
 	if options.Client == nil {
-		options.Client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		// A balancer's cookie keeps this program at its gateway.
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			return nil, err
+		}
+		options.Client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), Jar: jar}
 	}
 	l := &Leases{url: strings.TrimSuffix(address, "/"), options: options, wake: make(chan struct{}, 1), held: map[string]*Lease{}}
 	l.stopped, l.stop = context.WithCancel(context.Background())
@@ -458,6 +464,11 @@ func (l *Leases) ask(ctx context.Context, method, path string, body any, headers
 	if response.StatusCode >= 300 {
 		refusal := &Error{}
 		if json.Unmarshal(text, refusal) != nil || refusal.Code == "" {
+			switch response.StatusCode {
+			case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+				// Of a balancer, whose gateway has gone.
+				return errors.New("status " + response.Status)
+			}
 			refusal = &Error{Code: "HTTP", Detail: response.Status, Status: response.StatusCode}
 		}
 		return refusal

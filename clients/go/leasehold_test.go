@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"sort"
 	"sync"
@@ -241,4 +242,34 @@ func TestForms(t *testing.T) {
 	}
 	_, _ = reader.Release(), beside.Release()
 	hold(t, acquire(t, one, catalogue, Data(map[string]int{"job": 7})))
+}
+
+func TestBalancer(t *testing.T) {
+	var failed atomic.Bool
+	balancer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie("LEASEHOLD")
+		switch {
+		case r.URL.Path == "/v1/sessions":
+			http.SetCookie(w, &http.Cookie{Name: "LEASEHOLD", Value: "one"})
+			_, _ = w.Write([]byte(`{"session":"s","ttlMs":10000,"validForMs":9000,"leases":[]}`))
+		case err != nil || cookie.Value != "one":
+			http.Error(w, `{"code":"SESSION_GONE"}`, http.StatusGone)
+		case r.Method == "DELETE":
+			w.WriteHeader(http.StatusNoContent)
+		case failed.CompareAndSwap(false, true):
+			http.Error(w, "<html>", http.StatusBadGateway)
+		default:
+			_, _ = w.Write([]byte(`{"session":"s","ttlMs":10000,"validForMs":9000,"leases":[{"lease":"s.1","session":"s","resource":"x","token":"7","ttlMs":10000,"validForMs":9000}]}`))
+		}
+	}))
+	defer balancer.Close()
+	leases, err := Open(balancer.URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leases.Close()
+	lease := acquire(t, leases, "x")
+	if lease.Token() != 7 || !failed.Load() {
+		t.Fatal(lease.Token(), failed.Load())
+	}
 }

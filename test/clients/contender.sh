@@ -3,6 +3,7 @@
 set -u
 IFS=, read -ra urls <<< "$1"
 resource=$2
+jar=${4:-/dev/null}
 exec >> "$3"
 
 now() { # milliseconds, and up to 10 ms more have passed
@@ -11,7 +12,8 @@ now() { # milliseconds, and up to 10 ms more have passed
   now=$((10#${text/./} * 10))
 }
 
-ask() { curl --silent --max-time "$1" "${@:2}" --header content-type:application/json; }
+# A balancer's cookie keeps it at its gateway.
+ask() { curl --silent --cookie "$jar" --cookie-jar "$jar" --max-time "$1" "${@:2}" --header content-type:application/json; }
 
 # The answer's time counts from before its request, which was at $sent.
 take_time() { [[ $answer =~ \"validForMs\":([0-9]+) ]] && end=$((sent + BASH_REMATCH[1])); }

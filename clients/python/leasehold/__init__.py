@@ -26,6 +26,9 @@ _TIMEOUT = 5.0
 _RETRY = 0.5
 # Connections that are kept for later requests.
 _IDLE = 8
+# Of a balancer before gateways, and for each name.
+_COOKIES = 8
+_COOKIE_LENGTH = 4096
 
 
 class LeaseholdError(Exception):
@@ -145,6 +148,8 @@ class Leases:
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._ttl = ttl
         self._idle: List[http.client.HTTPConnection] = []
+        # A balancer's cookie keeps this program at its gateway.
+        self._cookies: Dict[str, str] = {}
         self._lock = threading.RLock()
         self._session: Optional[str] = None
         self._held: List[Lease] = []
@@ -351,6 +356,8 @@ class Leases:
         timeout: float = _TIMEOUT,
     ) -> Dict[str, Any]:
         all_headers = {**self._headers, **(headers or {})}
+        if self._cookies:
+            all_headers["cookie"] = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
         data = None
         if body is not None:
             data = json.dumps(body).encode()
@@ -372,14 +379,26 @@ class Leases:
                 connection.close()
                 raise
         self._keep(connection)
+        self._remember(answer.headers.get_all("set-cookie", []))
         if answer.status < 300:
             return json.loads(text) if text else {}
         try:
             problem = json.loads(text)
             code, detail = problem["code"], problem["detail"]
         except (ValueError, KeyError, TypeError):
+            if answer.status in (502, 503, 504):
+                # Of a balancer, whose gateway has gone.
+                raise ConnectionError(f"status {answer.status}") from None
             code, detail = "HTTP", f"status {answer.status}"
         raise LeaseholdError(code, detail, answer.status)
+
+    def _remember(self, lines: List[str]) -> None:
+        cookies = dict(self._cookies)
+        for line in lines:
+            name, _, value = line.partition(";")[0].strip().partition("=")
+            if len(line) <= _COOKIE_LENGTH and (name in cookies or len(cookies) < _COOKIES):
+                cookies[name] = value
+        self._cookies = cookies
 
     def _connection(self, timeout: float) -> Tuple[http.client.HTTPConnection, bool]:
         """A connection for one request, and whether it was used before."""
