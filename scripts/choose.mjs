@@ -59,7 +59,7 @@ const families = {
       "fence",
       "fences at real databases and folders, with holders that are stopped, as `stores`",
       {
-        before: [storePackages],
+        before: [storePackages, toolsOf("test/fence/tools")],
       },
     ),
     core: suite("core", "servers of the core as real processes, beside real etcd"),

@@ -2,6 +2,7 @@
 export const fenceCodes = {
   TOKEN_STALE: "A greater token has been here: another has the lease now.",
   TOKEN_INVALID: "A token is a bigint of at least 1 and below 2^63, in text a decimal number without a sign.",
+  TOKEN_MISSING: "The request has no token.",
   RESOURCE_UNFIT: "The resource lacks what the check needs, or has something else in its place.",
   WRITE_UNDONE: "The write's transaction was rolled back, although the write reported no error.",
 } as const;
