@@ -16,7 +16,7 @@ import { packages } from "./build.mjs";
 /** Writes docs/api from the types of the build. With `--check`: fails if that would change it. */
 
 /** What the packages share with each other, and promise to nobody. */
-const forPackages = new Set(["./common", "./runtime", "./journal", "./cli", "./command"]);
+const forPackages = new Set(["./common", "./runtime", "./journal", "./cli", "./command", "./web"]);
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const tool = join(root, "scripts/api-reference");
