@@ -203,13 +203,11 @@ describe("a release", () => {
     expect(registry.published).toEqual([]);
     registry.refuses = "@leasehold/files";
     expect(await release("--publish", "--no-provenance")).toMatchObject({ code: 1 });
-    const { code, output } = await release("--publish", "--no-provenance");
-    expect([code, output.match(/^.* (?:is|was) published.*$/gm)]).toEqual([
-      0,
-      [
-        ...names.slice(0, 5).map((name) => `${name}@${version} was published before`),
-        ...names.slice(5).map((name) => `${name}@${version} is published`),
-      ],
+    const second = await release("--publish", "--no-provenance");
+    expect(second).toMatchObject({ code: 0 });
+    expect(second.output.match(/^.* (?:is|was) published.*$/gm)).toEqual([
+      ...names.slice(0, 5).map((name) => `${name}@${version} was published before`),
+      ...names.slice(5).map((name) => `${name}@${version} is published`),
     ]);
     expect(registry.published.map(({ name }) => name)).toEqual(names);
     for (const { name, "dist-tags": tags, _attachments: attachments } of registry.published) {
