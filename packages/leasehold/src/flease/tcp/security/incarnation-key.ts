@@ -1,6 +1,13 @@
-import { createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  verify,
+} from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { NONCE_BYTES } from "../wire/hello.js";
+import { NONCE_BYTES, PUBLIC_KEY_BYTES } from "../wire/hello.js";
 import { incarnationOf } from "../wire/identity.js";
 
 /**
@@ -13,10 +20,16 @@ export class IncarnationKey {
   readonly #privateKey: KeyObject;
 
   constructor() {
-    const pair = generateKeyPairSync("ed25519");
-    this.publicKey = Buffer.from(pair.publicKey.export({ format: "jwk" }).x!, "base64url");
+    // Encoded by the job that makes it. A key object shares a lock with that job: Node 20 holds it while the
+    // key is exported, and hangs for ever if the garbage collector destroys the job meanwhile.
+    const pair = generateKeyPairSync("ed25519", {
+      publicKeyEncoding: { type: "spki", format: "der" },
+      privateKeyEncoding: { type: "pkcs8", format: "der" },
+    });
+    this.publicKey = Buffer.from(pair.publicKey.subarray(-PUBLIC_KEY_BYTES));
     this.incarnation = incarnationOf(this.publicKey);
-    this.#privateKey = pair.privateKey;
+    this.#privateKey = createPrivateKey({ key: pair.privateKey, type: "pkcs8", format: "der" });
+    pair.privateKey.fill(0);
   }
 
   sign(statement: Uint8Array): Buffer {
