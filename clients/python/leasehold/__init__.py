@@ -393,12 +393,14 @@ class Leases:
         raise LeaseholdError(code, detail, answer.status)
 
     def _remember(self, lines: List[str]) -> None:
-        cookies = dict(self._cookies)
-        for line in lines:
-            name, _, value = line.partition(";")[0].strip().partition("=")
-            if len(line) <= _COOKIE_LENGTH and (name in cookies or len(cookies) < _COOKIES):
-                cookies[name] = value
-        self._cookies = cookies
+        # Two answers at once must not undo each other's cookies. Requests read them without the lock.
+        with self._lock:
+            cookies = dict(self._cookies)
+            for line in lines:
+                name, _, value = line.partition(";")[0].strip().partition("=")
+                if len(line) <= _COOKIE_LENGTH and (name in cookies or len(cookies) < _COOKIES):
+                    cookies[name] = value
+            self._cookies = cookies
 
     def _connection(self, timeout: float) -> Tuple[http.client.HTTPConnection, bool]:
         """A connection for one request, and whether it was used before."""

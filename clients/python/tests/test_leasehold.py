@@ -1,11 +1,15 @@
 """The client against a gateway: LEASEHOLD_GATEWAY is its address."""
 
+import http.server
+import json
 import os
 import socket
+import sys
 import threading
 import time
 import unittest
 import uuid
+from typing import List
 
 import leasehold
 
@@ -149,6 +153,89 @@ class ClientTest(unittest.TestCase):
         for index in range(3):
             self.one.acquire(f"{prefix}{index}")
         self.assertEqual([each["resource"][-1] for each in self.other.holders(prefix)], ["0", "1", "2"])
+
+
+class Balancer(http.server.BaseHTTPRequestHandler):
+    """Answers as a gateway behind a balancer, with cookies, and once in its own name."""
+
+    set_cookies: List[str] = []
+    failures = 0
+    seen: List[str] = []
+
+    def do_POST(self) -> None:
+        Balancer.seen.append(self.headers.get("cookie", ""))
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        fails = self.path.endswith("/leases") and Balancer.failures > 0
+        Balancer.failures -= fails
+        lease = {"lease": "s.1", "session": "s", "resource": "x", "token": "7", "slot": 0, "holder": "h"}
+        times = {"ttlMs": 10000, "validForMs": 9000}
+        answer = {"session": "s", **times, "leases": [{**lease, **times, "releaseRequested": False}]}
+        body = b"<html>" if fails else json.dumps(answer).encode()
+        self.send_response(502 if fails else 200)
+        for cookie in Balancer.set_cookies:
+            self.send_header("set-cookie", cookie)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_DELETE = do_POST
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class BalancerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Balancer)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        Balancer.seen, Balancer.set_cookies, Balancer.failures = [], [], 0
+
+    def open(self) -> leasehold.Leases:
+        leases = leasehold.open(f"http://127.0.0.1:{self.server.server_port}")
+        self.addCleanup(leases.close)
+        return leases
+
+    def test_eight_cookies_of_4096_characters_are_kept_and_no_more(self) -> None:
+        longest = "c0=" + "x" * 4093
+        Balancer.set_cookies = [longest] + [f"c{index}={index}; Path=/" for index in range(1, 8)] + ["c8=8"]
+        leases = self.open()
+        leases.acquire("x")
+        Balancer.set_cookies = ["c1=" + "y" * 4094, "c2=new"]
+        leases.acquire("x")
+        leases.acquire("x")
+        kept = dict(pair.split("=") for pair in Balancer.seen[-1].split("; "))
+        expected = {"c0": "x" * 4093, **{f"c{index}": str(index) for index in range(1, 8)}, "c2": "new"}
+        self.assertEqual(kept, expected)
+
+    def test_many_threads_keep_the_cookie(self) -> None:
+        leases = self.open()
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-6)
+
+        def remember(name: str) -> None:
+            for _ in range(2000):
+                leases._remember([])
+            leases._remember([f"{name}=1"])
+
+        for _ in range(10):
+            leases._cookies = {}
+            threads = [threading.Thread(target=remember, args=(f"c{index}",)) for index in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(sorted(leases._cookies), ["c0", "c1", "c2", "c3"])
+
+    def test_a_gateway_that_is_gone_is_asked_again(self) -> None:
+        Balancer.set_cookies = ["gateway=one"]
+        leases = self.open()
+        Balancer.failures = 1
+        self.assertEqual(leases.acquire("x").token, 7)
+        self.assertEqual(Balancer.failures, 0)
+        self.assertIn("gateway=one", Balancer.seen)
 
 
 if __name__ == "__main__":
