@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { type IncomingMessage, createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
@@ -65,6 +65,23 @@ test("a refusal after an answer has begun goes to next", async () => {
   const url = await serve((request, response) => void put(request, response, (reason) => seen.push(reason)));
   expect(await (await fetchWithToken(7n, url)).text()).toBe("begun");
   expect(seen).toEqual([expect.objectContaining({ code: "TOKEN_STALE" })]);
+});
+
+test("a refusal that a handler gives to next is the same answer, and other errors pass", async () => {
+  const seen: unknown[] = [];
+  const other = new Error("other");
+  const put = guardExpress((request: IncomingMessage, _, __, next) =>
+    next(request.url === "/stale" ? new FenceError("TOKEN_STALE") : other),
+  );
+  const url = await serve((request, response) => {
+    void put(request, response, (reason) => {
+      seen.push(reason);
+      response.end("passed");
+    });
+  });
+  await expect(fetchWithToken(7n, `${url}stale`)).rejects.toMatchObject({ code: "TOKEN_STALE" });
+  expect(await (await fetchWithToken(7n, url)).text()).toBe("passed");
+  expect(seen).toEqual([other]);
 });
 
 test.each([

@@ -151,7 +151,8 @@ export interface ExpressResponse {
 
 /**
  * {@link guard} for a handler of Express 4 or 5: `app.put("/nightly", guardExpress(async (req, res, token) =>
- * …))`. Errors that are no refusal go to `next`, and so does a refusal after the answer has begun.
+ * …))`. A handler may throw, or call `next`. Errors that are no refusal go to the server's `next`, and so
+ * does a refusal after the answer has begun.
  */
 export function guardExpress<Asked extends NodeRequest, Answered extends ExpressResponse>(
   handler: (request: Asked, response: Answered, token: bigint, next: (error?: unknown) => void) => unknown,
@@ -163,13 +164,16 @@ export function guardExpress<Asked extends NodeRequest, Answered extends Express
     response.end(body);
   };
   return async (request, response, next) => {
-    try {
-      const token = await admit(request.headers[tokenHeader], request, options);
-      if (typeof token === "bigint") await handler(request, response, token, next);
-      else refuse(response, token);
-    } catch (error) {
+    const fail = (error?: unknown): void => {
       if (isStale(error) && !response.headersSent) refuse(response, answers.TOKEN_STALE);
       else next(error);
+    };
+    try {
+      const token = await admit(request.headers[tokenHeader], request, options);
+      if (typeof token === "bigint") await handler(request, response, token, fail);
+      else refuse(response, token);
+    } catch (error) {
+      fail(error);
     }
   };
 }
