@@ -502,6 +502,11 @@ describe("the files", () => {
     expect(files.flatMap((file) => findLines(file, (line) => forbidden.test(line)))).toEqual([]);
   });
 
+  test("export no key as a JWK: Node 20 may hang for ever (`flease/tcp/security/incarnation-key.ts`)", () => {
+    const exported = /\.export\(\{ format: "jwk"|\bexportJWK\b/;
+    expect(production.flatMap((file) => findLines(file, (line) => exported.test(line)))).toEqual([]);
+  });
+
   test("of core/server/wire know no word of etcd, and none of the services: another protocol could use them", () => {
     const wire = production.filter(({ path }) => path.startsWith("core/server/wire/"));
     expect(wire.length).toBeGreaterThan(20);
