@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { type Socket, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WebServer } from "@leasehold/console/web";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { docsServer } from "./docs-server.js";
 
 /** The server of a small site. The built one is in `test/site`. */
@@ -108,4 +109,28 @@ test("a name that another site leads here, and its requests, are refused", async
   expect(await ask("/", { host: `localhost:${port}` })).toMatchObject({ status: 200 });
   expect(await ask("/", { host: `evil.example:${port}` })).toMatchObject({ status: 421 });
   expect(await ask("/", { "sec-fetch-site": "cross-site" })).toMatchObject({ status: 403 });
+});
+
+test("256 connections are served at a time, and one more is closed", async () => {
+  const crowded = docsServer(join(folder, "pages"), "127.0.0.1");
+  onTestFinished(() => crowded.close());
+  const at = Number((await crowded.listen({ host: "127.0.0.1", port: 0 })).split(":")[1]);
+  const sockets: Socket[] = [];
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+  const dial = async (): Promise<Socket> => {
+    const socket = connect(at, "127.0.0.1").on("error", () => undefined);
+    sockets.push(socket);
+    await once(socket, "connect");
+    return socket;
+  };
+  for (let count = 0; count < 255; count += 1) await dial();
+  const answered = async (): Promise<boolean> => {
+    const socket = await dial();
+    socket.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
+    const first = await Promise.race([once(socket, "data").catch(() => []), once(socket, "close")]);
+    return String(first[0]).startsWith("HTTP/1.1 200");
+  };
+  expect([await answered(), await answered()]).toEqual([true, false]);
+  sockets[0]!.destroy();
+  await expect.poll(answered).toBe(true);
 });

@@ -72,7 +72,11 @@ function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { recursive: true, withFileTypes: true });
   } catch (cause) {
-    throw new LeaseholdError("INVALID_CONFIG", `the pages are not in ${folder}`, { cause });
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `the pages are not in ${folder}; in a clone of the repository, npm run generate -- site makes them`,
+      { cause },
+    );
   }
 }
 
