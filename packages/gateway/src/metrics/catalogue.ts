@@ -21,7 +21,7 @@ export const gatewayCatalogue = {
     kind: "counter",
     unit: "",
     labels: ["cause"],
-    help: "Sessions that have ended: closed, expired (nothing was heard of the client), released (with the last lease of the call that opened it), ungranted (that call got none), or stopped (with the gateway).",
+    help: "Sessions that have ended: closed, expired (nothing was heard of the client), released (with the last lease of the call that opened it), unused (that call got none), or stopped (with the gateway).",
   },
   leasehold_gateway_watches: { kind: "gauge", unit: "", labels: [], help: "Clients that watch." },
   leasehold_gateway_quota_used: {

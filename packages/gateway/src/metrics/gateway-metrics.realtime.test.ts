@@ -83,7 +83,7 @@ it("requests count by route and outcome, refusals by reason, sessions by their e
     'sessions_ended_total{cause="expired"} 1',
     'sessions_ended_total{cause="released"} 1',
     'sessions_ended_total{cause="stopped"} 1',
-    'sessions_ended_total{cause="ungranted"} 1',
+    'sessions_ended_total{cause="unused"} 1',
   ]);
   const counts = lines("request_duration_seconds_count").map((line) => /\{(.*)\} (\d+)/.exec(line)!.slice(1));
   expect(Object.fromEntries(counts)).toEqual({

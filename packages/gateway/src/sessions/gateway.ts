@@ -196,7 +196,7 @@ export class Gateway {
       this.#sessions.heard(session, this.#now());
       return this.#grantAnswer(session, tenures, call);
     } catch (error) {
-      this.#sessions.end(session, "ungranted");
+      this.#sessions.end(session, "unused");
       throw error;
     }
   }

@@ -14,7 +14,7 @@ export interface SessionsWorld {
  * Why a session has ended: its client closed it; nothing was heard of the client for its ttl; its last lease
  * was released, or it never got one, when a call for leases had opened it; the gateway stopped.
  */
-export type EndCause = "closed" | "expired" | "released" | "ungranted" | "stopped";
+export type EndCause = "closed" | "expired" | "released" | "unused" | "stopped";
 
 /** The sessions of a gateway, each until its end. */
 export class Sessions {
