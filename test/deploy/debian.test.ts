@@ -49,6 +49,8 @@ describe("the Debian package", () => {
 
   test("is installed over itself", () => {
     expect(root.run("dpkg -i /leasehold.deb >/dev/null && leasehold --version")).toMatch(/^\d+\.\d+\.\d+/);
+    for (const name of ["core", "files", "gateway"])
+      expect(root.run(`leasehold ${name} --help`)).toMatch(`Usage: leasehold ${name} `);
   });
 
   test("runs a member as that user, with a system that is read-only but for its directory", async () => {

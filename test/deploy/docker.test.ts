@@ -85,7 +85,8 @@ function build(context: string): Image {
 test("the image runs a member as nobody in particular, on a read-only root, and finds it healthy", async () => {
   const context = new Root();
   run(join(repository, "deploy/pack"), [join(context.path, "image")]);
-  expect(readdirSync(join(context.path, "image"))).toHaveLength(3);
+  const packed = readdirSync(join(context.path, "image")).map((name) => name.replace(/-\d.*/, ""));
+  expect(packed.toSorted()).toEqual(["leasehold", "leasehold-core", "leasehold-files", "leasehold-gateway"]);
   const { root, user, entry, check, volume } = build(join(context.path, "image"));
   context[Symbol.dispose]();
   const [port] = (await freePorts(1)) as [number];

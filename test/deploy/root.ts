@@ -55,7 +55,10 @@ export class Root {
       mount -o remount,bind,ro ${this.path}
       exec chroot --userspec=${user} ${this.path} "$@"`;
     const unshare = ["--mount", "sh", "-ec", script, "sh", "env", `HOME=${writable}`, ...words];
-    const child = spawn("unshare", unshare, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("unshare", unshare, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH: process.env["PATH"] },
+    });
     let output = "";
     const collect = (text: Buffer) => (output += String(text));
     child.stdout.on("data", collect);
