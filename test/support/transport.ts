@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { onTestFinished } from "vitest";
+import { afterEach, onTestFinished } from "vitest";
 import type { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 import { copyMessage, Kind, Message } from "../../packages/leasehold/src/flease/protocol/message.js";
 import { parseAddress } from "../../packages/leasehold/src/runtime/address.js";
@@ -223,6 +223,13 @@ function written(to: ByteWriter): Buffer {
 
 /** Somebody on a raw socket, who says whatever bytes he likes. */
 export class Stranger {
+  /** Open sockets only: a test of a million strangers keeps none of those that have gone. */
+  static readonly #open = new Set<Socket>();
+  static {
+    afterEach(() => {
+      for (const socket of Stranger.#open) socket.destroy();
+    });
+  }
   readonly socket: Socket;
   readonly rejections: Rejection[] = [];
   readonly kinds: number[] = [];
@@ -243,11 +250,10 @@ export class Stranger {
     });
     this.socket.on("data", (chunk) => decoder.push(chunk));
     this.socket.on("error", () => {});
+    Stranger.#open.add(this.socket);
     this.socket.on("close", () => {
       this.closed = true;
-    });
-    onTestFinished(() => {
-      this.socket.destroy();
+      Stranger.#open.delete(this.socket);
     });
   }
 

@@ -42,6 +42,8 @@ import { loadCredentials } from "../../../runtime/security/load.js";
  */
 const tries = Math.min(Number(process.env["LEASEHOLD_TRIES"] ?? 200), 1_000_000);
 const inParallel = 8;
+/** Number of tries between two lines of progress. */
+const triesPerLine = 50_000;
 
 const planted = vi.hoisted(() => ({ everybodyIsBelieved: false }));
 vi.mock("./incarnation-key.js", async (original) => {
@@ -251,6 +253,10 @@ describe("a client's lease", () => {
     const forger = async (): Promise<void> => {
       while (left > 0) {
         left -= 1;
+        if (left > 0 && left % triesPerLine === 0) {
+          const megabytes = Math.round(process.memoryUsage().rss / 1e6);
+          process.stdout.write(`${tries - left} of ${tries} forgeries refused; ${megabytes} MB in memory\n`);
+        }
         await forge(stage, ways[left % ways.length]!, batchOf(releaseOf(stage, lease)));
         // Refused because the members are overloaded: it does not have the lease either.
         const busy = (error: { code?: string }) => {
