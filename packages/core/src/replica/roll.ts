@@ -1,5 +1,6 @@
 import type { MemberId } from "../raft/types.js";
 import type { CoreMember } from "../state/members.js";
+import type { CoreState } from "../state/state.js";
 
 /** A server's description of itself, which it writes to the log if missing there. */
 export interface SelfDescription {
@@ -14,6 +15,17 @@ export interface Roll {
   readonly removed: ReadonlySet<MemberId>;
   /** The cluster's version: servers that do not support it are excluded. */
   readonly version: number;
+}
+
+/**
+ * The roll until the log says more. A member that moved before the last snapshot is not dialed at its first
+ * address.
+ */
+export function rollAtStart(
+  { members: { all, removed }, version }: CoreState,
+  founding: readonly CoreMember[],
+): Roll {
+  return { members: all.length > 0 ? all : founding, removed: new Set(removed), version };
 }
 
 /** A server's first message to another. */

@@ -1,16 +1,12 @@
-import { createMetrics } from "leasehold/metrics";
 import { LeaseholdError } from "leasehold/common";
-import { certificateSources, type Logger } from "leasehold/runtime";
+import type { Logger } from "leasehold/runtime";
 import type { CoreHost } from "../host/host.js";
 import { defaultLimits } from "../replica/options.js";
-import type { Roll } from "../replica/roll.js";
-import type { CoreMember } from "../state/members.js";
-import type { CoreState } from "../state/state.js";
+import { rollAtStart } from "../replica/roll.js";
 import type { ClientApi } from "./api/api.js";
 import type { SignedTokens } from "./auth/signed-tokens.js";
-import { lookedAtSeldom } from "./api/diagnosis.js";
 import { clientSide } from "./client-side.js";
-import type { CoreConfig } from "./config/config.js";
+import { type CoreConfig, otherPeerUrls } from "./config/config.js";
 import type { RunningCore } from "./config/flags.js";
 import { foundingMember } from "./config/identity.js";
 import { Copies } from "./copies.js";
@@ -18,11 +14,11 @@ import type { DataDirectory } from "./disk/data-directory.js";
 import { DiskIndex } from "./disk/disk-index.js";
 import { handOver } from "./hand-over.js";
 import { Counters } from "./metrics/counters.js";
+import { ProcessMetrics } from "./process-metrics.js";
 import { newHost } from "./new-host.js";
 import { PeerEvents } from "./peer-events.js";
 import { Peers } from "./peers/peers.js";
 import { Reports } from "./reports.js";
-import { certificatesOf } from "./wire/tls/certificate-files.js";
 
 /** How often a server checks that its data directory is still its own. */
 const lockCheckMs = 5_000;
@@ -52,8 +48,7 @@ export class Server implements RunningCore {
   readonly #peerEvents: PeerEvents;
   readonly #reports: Reports;
   readonly #clients: ClientApi;
-  readonly #endMetrics: () => void;
-  readonly #certificateEnds: () => (readonly [file: string, expiresMs: number])[];
+  readonly #processMetrics: ProcessMetrics;
   readonly #lockChecks: NodeJS.Timeout;
   #fail: (error: unknown) => void = () => undefined;
   #closing: Promise<void> | undefined;
@@ -72,8 +67,7 @@ export class Server implements RunningCore {
     // For programs that do not await it: otherwise the rejection would end them.
     this.failed.catch(() => undefined);
     const fail = (error: unknown) => this.#fail(error);
-    const electionMs = electionTicks * heartbeatMs;
-    const founding = members.map(foundingMember);
+    const [electionMs, founding] = [electionTicks * heartbeatMs, members.map(foundingMember)];
     const counters = new Counters();
     const known = () => this.#peers.known;
     const reports = new Reports(logger, counters, known);
@@ -96,8 +90,8 @@ export class Server implements RunningCore {
     this.#peerEvents = new PeerEvents({ id, path }, this.#host, disks, reports, known, fail);
     this.#peers = new Peers({
       self: { cluster, id, name, disk },
-      roll: rollOf(state, founding),
-      initialUrls: otherUrlsOf(config),
+      roll: rollAtStart(state, founding),
+      initialUrls: otherPeerUrls(config),
       tls: peerTls,
       silenceMs: Math.max(silenceMsMin, electionMs),
       snapshots,
@@ -105,12 +99,8 @@ export class Server implements RunningCore {
       counters,
       handler: this.#peerEvents,
     });
-    const ownMetrics = createMetrics();
-    const certificates = lookedAtSeldom(() => certificatesOf(config.clientTls, peerTls));
-    this.#certificateEnds = () => certificates().map(({ file, expiresMs }) => [file, expiresMs] as const);
-    certificateSources.add(this.#certificateEnds);
-    this.#endMetrics = ownMetrics.observeProcess();
-    const processText = () => ownMetrics.text();
+    this.#processMetrics = new ProcessMetrics(config);
+    const processText = () => this.#processMetrics.text();
     const clientParts = { config, record, path, host: this.#host, counters, processText, reports, signed };
     this.#clients = clientSide(clientParts);
     this.#lockChecks = setInterval(() => void this.#checkLock(), lockCheckMs);
@@ -135,8 +125,7 @@ export class Server implements RunningCore {
   async #close(): Promise<void> {
     this.#reports.close();
     clearInterval(this.#lockChecks);
-    this.#endMetrics();
-    certificateSources.delete(this.#certificateEnds);
+    this.#processMetrics.close();
     this.#peerEvents.close();
     this.#copies.close();
     await handOver(this.#host);
@@ -157,16 +146,4 @@ export class Server implements RunningCore {
       ),
     );
   }
-}
-
-/**
- * The roll until the log says more. A member that moved before the last snapshot is not dialed at its first
- * address.
- */
-function rollOf({ members: { all, removed }, version }: CoreState, founding: readonly CoreMember[]): Roll {
-  return { members: all.length > 0 ? all : founding, removed: new Set(removed), version };
-}
-
-function otherUrlsOf({ initialCluster, name }: CoreConfig): string[] {
-  return initialCluster.filter((member) => member.name !== name).flatMap(({ peerUrls }) => peerUrls);
 }

@@ -357,3 +357,8 @@ function allowedNames(prefix: string, commonNames = "", hosts = ""): AllowedName
     throw invalidConfig(`--${prefix}cert-allowed-hostname has ${JSON.stringify(none)}, which is no host`);
   return { kind: "host", names };
 }
+
+/** Peer URLs of the other servers in `--initial-cluster`. */
+export function otherPeerUrls({ initialCluster, name }: CoreConfig): string[] {
+  return initialCluster.filter((member) => member.name !== name).flatMap(({ peerUrls }) => peerUrls);
+}

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CoreConfig } from "../config/config.js";
+import { type CoreConfig, otherPeerUrls } from "../config/config.js";
 import { type Identity, idText } from "../config/identity.js";
 import { LeaseholdError, invalidConfig } from "leasehold/common";
 import type { PeerWelcome } from "leasehold/etcd/gen/leasehold/peer_pb.js";
@@ -20,8 +20,7 @@ const pauseMs = 300;
  *   data directory; `UNREACHABLE` if none of them answers
  */
 export async function join(config: CoreConfig): Promise<Identity> {
-  const others = config.initialCluster.filter(({ name }) => name !== config.name);
-  const urls = others.flatMap(({ peerUrls }) => peerUrls);
+  const urls = otherPeerUrls(config);
   if (urls.length === 0)
     throw invalidConfig("--initial-cluster-state existing: --initial-cluster names no other server");
   const endMs = performance.now() + tryMs;
