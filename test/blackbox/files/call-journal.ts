@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { CallEntry } from "./calls.js";
 
-/** What a client has called, a line of JSON for each call, in the order in which they returned. */
+/** The calls of a client as JSON lines, in the order in which they returned. */
 export class CallJournal {
   readonly #file: number;
 

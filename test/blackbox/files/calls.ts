@@ -1,4 +1,4 @@
-/** What a client asks a node, a line of JSON each way. Content is text, a character for a byte. */
+/** A client's request to a node: one JSON line each way. Content is text, one character per byte. */
 export type FileCall =
   | { readonly kind: "create"; readonly path: string }
   | { readonly kind: "read"; readonly path: string; readonly offset: number; readonly length: number }
@@ -8,7 +8,7 @@ export type FileCall =
   | { readonly kind: "truncate"; readonly path: string; readonly size: number }
   | { readonly kind: "remove"; readonly path: string }
   | { readonly kind: "sync"; readonly path: string }
-  /** `text` is what the file contains, as its only writer knows. */
+  /** `text` is the content of the file, which its only writer knows. */
   | { readonly kind: "rename"; readonly path: string; readonly to: string; readonly text: string };
 
 export interface CallRequest {
@@ -16,7 +16,7 @@ export interface CallRequest {
   readonly call: FileCall;
 }
 
-/** `nodes`: how many have all of the file, after a sync. */
+/** `nodes`: the number of nodes that have the whole file after a sync. */
 export interface CallResult {
   readonly text?: string;
   readonly size?: number;
@@ -27,17 +27,17 @@ export type CallOutcome =
   | { readonly result: CallResult }
   | {
       readonly error: string;
-      /** The primary itself does not know whether it was done: the reset that follows settles it. */
+      /** The primary itself doesn't know whether the call was done; the reset that follows settles it. */
       readonly isSettledNext: boolean;
     };
 
 export type CallAnswer = { readonly id: number } & CallOutcome;
 
-/** One call in a client's journal. Without `returnedAt` and `outcome`: nobody ever answered. */
+/** One call in a client's journal. `returnedAt` and `outcome` are missing if no answer came. */
 export interface CallEntry {
   readonly node: string;
   readonly call: FileCall;
-  /** By the client's steady clock, ms. */
+  /** On the client's steady clock, ms. */
   readonly calledAt: number;
   readonly returnedAt?: number;
   readonly outcome?: CallOutcome;

@@ -3,20 +3,23 @@ import { CallJournal } from "./call-journal.js";
 import { NodeClient } from "./node-client.js";
 import { FileWork } from "./work.js";
 
-/** A process whose programs work on the files. Nothing ever happens to it. Its orders are the JSON in the first argument. */
+/**
+ * A process whose workers call the files. No fault ever strikes it. Its orders are the JSON in the first
+ * argument.
+ */
 export interface ClientOrders {
   readonly journal: string;
-  /** Of each node, the socket where it serves. */
+  /** The socket of each node, by its name. */
   readonly sockets: Readonly<Record<string, string>>;
   readonly seed: number;
 }
 
-/** `prepared`: faults may begin. `finished`: all has been read, and the nodes may end. */
+/** `prepared`: faults may begin. `finished`: everything has been read, and the nodes may end. */
 export interface ClientNews {
   readonly type: "ready" | "prepared" | "finished";
 }
 
-/** `stop`: nothing is wrong any more, and nothing new is to be done. */
+/** `stop`: all faults are over, and no new work is to begin. */
 export interface ClientOrder {
   readonly type: "stop";
 }

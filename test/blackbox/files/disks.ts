@@ -10,7 +10,7 @@ import {
   stampOf,
 } from "../../../packages/files/src/protocol/records.js";
 
-/** What the disks of all nodes have, when the nodes have ended. */
+/** The result of comparing the disks of all nodes after the nodes have ended. */
 export interface DisksJudgement {
   readonly files: number;
   readonly blocks: number;
@@ -20,8 +20,9 @@ export interface DisksJudgement {
 const pathsPerPage = 1_000;
 
 /**
- * After all was in order for a while, and synced, each file that is there is the same on each disk, to the byte.
- * Contents without a name are not compared: each node collects them when it comes to them.
+ * Compares the disks after a calm period and a sync: each file that exists must be the same on every disk,
+ * byte for byte. Contents without a name are not compared, since each node collects them at a time of its
+ * own.
  */
 export async function compareDisks(folders: Readonly<Record<string, string>>): Promise<DisksJudgement> {
   const disks = new Map<string, BlockStore>();
@@ -35,7 +36,7 @@ export async function compareDisks(folders: Readonly<Record<string, string>>): P
       const text = await disk.readMeta(path);
       if (text !== undefined) copies.set(node, metaOf(text));
     }
-    // A node that was not there when a file was removed may not have heard of it yet.
+    // A node that was down when a file was removed may still have an older copy.
     const newest = [...copies.values()]
       .map(({ header }) => header)
       .sort(byVersion)
@@ -58,7 +59,7 @@ export async function compareDisks(folders: Readonly<Record<string, string>>): P
   return { files, blocks, differences };
 }
 
-/** All names, by the disk that has them newest. */
+/** All names, from the disk that has the newest version of them. */
 async function namesOn(disks: readonly BlockStore[]): Promise<NamesState> {
   const state = new NamesState();
   const copies: { readonly disk: BlockStore; readonly header: NonNullable<FileMeta["header"]> }[] = [];
@@ -99,7 +100,7 @@ async function pathsOn(disks: readonly BlockStore[]): Promise<string[]> {
   return [...paths].sort();
 }
 
-/** The header, and each block with its version, as text. */
+/** The file's header and each block with its version, as text. */
 async function contentOf(
   disk: BlockStore,
   path: string,

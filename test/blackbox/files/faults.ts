@@ -6,7 +6,7 @@ import { type Filter, setFilter } from "../site.js";
 import { filesPort, leasePort, ttlMs, waitMsMax } from "./settings.js";
 import type { FilesStage } from "./stage.js";
 
-/** What can go wrong with nodes of files, in words that the journal and the summary use too. */
+/** The kinds of faults of nodes with files, by the names used in the journal and the summary. */
 export const fileFaults = [
   "node-killed",
   "node-killed-slow",
@@ -32,27 +32,30 @@ const ofPackets: ReadonlySet<FileFault> = new Set<FileFault>([
   "loss",
 ]);
 
-/** Filters of two faults would replace each other, one that is stopped goes on but once, and while a disk is filled again no other may be lost. */
+/**
+ * Filters of two faults would replace each other, a stopped process can be continued only once, and while an
+ * emptied disk is filled again no other disk may be lost.
+ */
 export function mayMeet(one: FileFault, other: FileFault): boolean {
   if ([one, other].some((kind) => kind === "disk-emptied" || kind === "late-writes")) return false;
   return ofPackets.has(one) !== ofPackets.has(other);
 }
 
-/** Short enough for a primary to keep its lease, and long past its end. */
+/** The shorter faults leave a primary its lease; the longest outlast the lease. */
 const lengthMs = { min: 0.4 * ttlMs, max: 2 * ttlMs };
-/** A primary that is stopped finds out afterwards that there is another. */
+/** A stopped primary is to find on waking that there is another. */
 const stopMs = { min: 1.2 * ttlMs, max: 2.2 * ttlMs };
 const pilingUpMs = 150;
-/** Its leases have run out by then. */
+/** The primary's leases have expired by then. */
 const takenOverMs = { min: 1.1 * ttlMs, max: 1.4 * ttlMs };
-/** TCP repeats what was not acknowledged 0.8 s after its third try, and then after 1.6 s. */
+/** TCP sends unacknowledged data again 0.8 s after its third try, and then after 1.6 s. */
 const arrivingMs = { min: 200, max: 1_600 };
 const lossPercent = { min: 20, max: 40 };
 
 type Planned = PlannedFault<FileFault>;
 type Strike = (stage: FilesStage, fault: Planned) => Promise<void>;
 
-/** One fault of a plan, from its beginning to its end. */
+/** Injects one fault of a plan, from its beginning to its end. */
 export async function strike(stage: FilesStage, fault: Planned): Promise<void> {
   await strikes[fault.kind](stage, fault);
 }
@@ -73,14 +76,14 @@ const strikes: Record<FileFault, Strike> = {
   "one-way-cut": (stage, fault) => filtering(stage, fault, [victimOf(stage, fault)], oneWay(fault)),
   "link-cut": (stage, fault) => cuttingLink(stage, fault, bothWays()),
   "link-cut-one-way": (stage, fault) => cuttingLink(stage, fault, oneWay(fault)),
-  // A primary whose lease runs out while it still reaches all copies.
+  // A primary loses its lease while it still reaches all copies.
   "lease-cut": (stage, fault) =>
     filtering(stage, fault, [stage.busiest()], { ...bothWays(), port: leasePort }),
-  // What a primary sends arrives late, and then another may be the primary.
+  // The messages of a primary arrive late, possibly when another is the primary.
   loss: (stage, fault) => {
     return filtering(stage, fault, stage.nodes, lossy(fault));
   },
-  // A primary stands still whose writes have not left its machine; they arrive when another is the primary.
+  // A primary is stopped while its writes are still on its machine; they arrive when another is the primary.
   "late-writes": async (stage, fault) => {
     const victim = stage.busiest();
     await marked(stage, fault, [victim], async () => {
@@ -94,7 +97,7 @@ const strikes: Record<FileFault, Strike> = {
     });
   },
   "disk-emptied": async (stage, fault) => {
-    // What two disks have of three must not be lost at once.
+    // Data that only two of three disks have must not lose both of them.
     await stage.whole(waitMsMax);
     const victim = victimOf(stage, fault);
     await marked(stage, fault, [victim], async () => {
@@ -118,12 +121,12 @@ function oneWay({ random }: Planned): Filter {
   return { inPercent: inward ? 100 : 0, outPercent: inward ? 0 : 100 };
 }
 
-/** Mostly one that is the primary of many files. */
+/** Picks a node, mostly the primary of the most files. */
 function victimOf(stage: FilesStage, { random }: Planned): Actor {
   return random.next() < 0.6 ? stage.busiest() : pick(stage.nodes, random);
 }
 
-/** Between two marks in the journal. */
+/** Writes a journal entry before and after `body`. */
 async function marked(
   stage: FilesStage,
   { kind }: Planned,
@@ -163,7 +166,7 @@ async function filtering(
   });
 }
 
-/** Two of the nodes do not reach each other; the third reaches both. */
+/** Cuts two nodes off from each other; the third reaches both. */
 async function cuttingLink(stage: FilesStage, fault: Planned, filter: Filter): Promise<void> {
   const victim = stage.busiest();
   const other = pick(

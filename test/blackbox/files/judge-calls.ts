@@ -6,25 +6,28 @@ import {
 } from "../../../packages/sim/src/files/history.js";
 import type { CallEntry, FileCall } from "./calls.js";
 
-/** What the judge says of the calls of a run. */
+/** The judge's result for the calls of a run. */
 export interface CallsJudgement {
   readonly violations: readonly string[];
-  /** Histories: of a file, or of a place in one, by which the calls were judged; those that were too hard to judge. */
+  /**
+   * The histories by which the calls were judged, one for each file or place in a file, and how many of them
+   * were too hard to decide.
+   */
   readonly histories: number;
   readonly undecided: number;
   readonly done: Readonly<Record<string, number>>;
   readonly uncertain: number;
   readonly refused: number;
-  /** Pairs of reads that prove that a file under its old name or the new was there. */
+  /** Pairs of reads that prove that a file was there under its old name or its new one. */
   readonly pairs: number;
 }
 
-/** Of a violation these calls are shown. */
+/** The most calls that a report of a violation shows. */
 const shownMax = 4;
 
 /**
- * Judges calls without knowing anything of leases, primaries or faults: each file must be as one copy of it, so what was
- * acknowledged is there, and nothing that was shown goes again.
+ * Judges calls without any knowledge of leases, primaries or faults. Each file must behave as a single copy:
+ * acknowledged writes are there, and a value that was read doesn't disappear again.
  */
 export function judgeCalls(entries: readonly CallEntry[]): CallsJudgement {
   const histories = new Map<string, FileHistory>();
@@ -68,7 +71,10 @@ function isUncertain(outcome: NonNullable<CallEntry["outcome"]>): boolean {
   return "error" in outcome && outcome.error === "FILE_UNCERTAIN";
 }
 
-/** A call, as what it does to each file. A rename copies and then removes; its target is seen empty meanwhile. */
+/**
+ * The steps of a call on each file. A rename copies and then removes, so its target may be seen empty
+ * meanwhile.
+ */
 function stepsOf(call: FileCall): readonly { readonly of: string; readonly step: Step }[] {
   if (call.kind === "sync") return [];
   if (call.kind === "rename") {
@@ -80,7 +86,7 @@ function stepsOf(call: FileCall): readonly { readonly of: string; readonly step:
     ];
   }
   const { path, ...step } = call;
-  // Places have nothing to do with each other: the sizes of their files never change.
+  // Places are independent: the sizes of their files never change.
   if (!path.startsWith("places/")) return [{ of: path, step }];
   if (step.kind === "create") return [];
   const { offset } = step as Step & { kind: "read" };
@@ -95,7 +101,7 @@ function add({ operations, uncertain }: FileHistory, step: Step, entry: CallEntr
   } else if ("result" in outcome) {
     operations.push({ input: step, output: outcome.result, calledAt, returnedAt: returnedAt! });
   } else if (call.kind === "rename") {
-    // Whatever it was refused with, a part of it may have been done.
+    // A refused rename may have been done in part, whatever the error.
     operations.push({ input: step, calledAt });
   } else if (outcome.error === "FILE_NOT_FOUND") {
     operations.push({ input: step, output: "missing", calledAt, returnedAt: returnedAt! });
@@ -106,8 +112,8 @@ function add({ operations, uncertain }: FileHistory, step: Step, entry: CallEntr
 }
 
 /**
- * A place is there from its first write on, and each text is written once: one that is uncertain, and that nobody has read,
- * needs no place in an order.
+ * Leaves out uncertain writes of texts that nobody has read: each text is written once, so such a write needs
+ * no position in the order. A place exists from its first write on.
  */
 function withoutUnseen({ operations, uncertain }: FileHistory): FileHistory {
   const seen = new Set(
@@ -124,7 +130,10 @@ function withoutUnseen({ operations, uncertain }: FileHistory): FileHistory {
   };
 }
 
-/** Who finds nothing under the old name finds all of the file under the new one, until that is changed in its turn. */
+/**
+ * A reader that finds nothing under the old name must then find the whole file under the new name, until that
+ * file is changed in turn.
+ */
 function judgePairs(entries: readonly CallEntry[]): { pairs: number; lost: string[] } {
   const inOrder = entries.toSorted((one, other) => one.calledAt - other.calledAt);
   const reads = new Map<string, CallEntry[]>();
@@ -155,7 +164,7 @@ function judgePairs(entries: readonly CallEntry[]): { pairs: number; lost: strin
   return { pairs, lost };
 }
 
-/** Undefined if the read has not told. */
+/** `undefined` if the read gave no definite answer. */
 function foundBy({ outcome }: CallEntry): string | undefined {
   if (outcome === undefined) return undefined;
   if ("result" in outcome) return outcome.result.text;

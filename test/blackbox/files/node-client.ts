@@ -2,10 +2,13 @@ import { type Socket, connect } from "node:net";
 import type { CallAnswer, CallOutcome, CallRequest, FileCall } from "./calls.js";
 
 const reconnectMs = 50;
-/** A node that is stopped answers all of them when it goes on; more would only take longer. */
+/**
+ * The most calls in flight to one node. A stopped node answers all of them when it continues, so a higher
+ * limit would only prolong that.
+ */
 const waitingMax = 48;
 
-/** A client's connection to one node, made anew when the node is started again. */
+/** A client's connection to one node, opened again when the node restarts. */
 export class NodeClient {
   readonly name: string;
   readonly #path: string;
@@ -24,7 +27,7 @@ export class NodeClient {
     return this.#socket !== undefined && this.#waiting.size < waitingMax;
   }
 
-  /** `undefined`: the node is gone, and nobody knows whether it was done. */
+  /** Resolves with `undefined` if the node is gone and the outcome unknown. */
   ask(call: FileCall): Promise<CallOutcome | undefined> {
     const request: CallRequest = { id: ++this.#lastId, call };
     return new Promise((resolve) => {

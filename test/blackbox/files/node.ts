@@ -9,12 +9,12 @@ import type { CallAnswer, CallOutcome, CallRequest, CallResult, FileCall } from 
 import { blockBytes, callMsMax, ttlMs } from "./settings.js";
 
 /**
- * A process that is a node of replicated files, and a member of the cluster of their leases. Clients reach it over a Unix
- * socket, also when it is cut off from all others: they must be told nothing wrong then. Its orders are the JSON in the
- * first argument.
+ * A process that is a node of replicated files and a member of their lease cluster. Clients reach it over a
+ * Unix socket even when it is cut off from all other processes: its answers must be right then, too. Its
+ * orders are the JSON in the first argument.
  */
 export interface NodeOrders {
-  /** Of the build that it is to use: the folder of its `index.js`. */
+  /** The folder of `index.js` of the build to use. */
   readonly library: string;
   readonly member: Omit<MemberOptions, "logger">;
   readonly node: string;
@@ -28,7 +28,9 @@ export type NodeNews =
   | { readonly type: "ready" }
   | {
       readonly type: "standing";
-      /** All of its disk counts, and no other lacks anything of the files whose primary is here. */
+      /**
+       * The node's whole disk counts, and no other node lacks any data of the files whose primary is here.
+       */
       readonly isWhole: boolean;
       readonly primaries: number;
       readonly resets: number;
@@ -45,10 +47,10 @@ const { openBlockDirectory, startFiles } = (await load(
 const tell = (news: NodeNews): void => {
   if (process.connected) process.send?.(news);
 };
-/** What goes wrong stands in the calls' outcomes. */
+/** Errors are in the outcomes of the calls, so nothing needs to be logged. */
 const logger: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** Of each path: an open file is a name with methods, and stays what it is when the file is removed. */
+/** Open files by path: an open handle keeps referring to its file after the file is removed. */
 const handles = new Map<string, ReplicatedFile>();
 
 async function opened(files: Files, path: string): Promise<ReplicatedFile> {

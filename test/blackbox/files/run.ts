@@ -14,7 +14,7 @@ export interface FilesRunOptions {
   readonly minutes: number;
   readonly seed: number;
   readonly build: Build;
-  /** Only these; without it, all. */
+  /** Limits the run to these kinds of faults. Default: all. */
   readonly kinds?: readonly FileFault[];
   readonly folder: RunFolder;
 }
@@ -29,10 +29,15 @@ export interface FilesResult {
   readonly accidents: readonly string[];
 }
 
-/** The calm after a fault is mostly too short for all to recover: much is judged in the midst of it. */
+/**
+ * The calm after a fault is mostly too short for a full recovery, so that calls are judged during recovery.
+ */
 const calmMs = { min: 0.2 * ttlMs, max: 1.2 * ttlMs };
 
-/** A whole run: nodes and client start, faults happen until the time is up, all is read, and the journal and the disks judged. */
+/**
+ * Runs a whole test: starts nodes and client, injects faults until the time is up, reads everything, and
+ * judges the journal and the disks.
+ */
 export async function playFiles(options: FilesRunOptions, progress: Progress): Promise<FilesResult> {
   const { seed, minutes, build, kinds = fileFaults, folder } = options;
   const startedMs = performance.now();

@@ -4,7 +4,7 @@ import { RunFolder } from "../run-folder.js";
 import type { FileFault } from "./faults.js";
 import { playFiles } from "./run.js";
 
-/** The play of files must see what is wrong: each of these builds has a mistake in it. */
+/** One check of the file test itself: a build with a mistake that the test must find. */
 interface FilesSelfTest {
   readonly name: string;
   readonly planted: Parameters<typeof withPlanted>[0][];
@@ -29,12 +29,12 @@ const selfTests: readonly FilesSelfTest[] = [
   },
 ];
 
-/** Of one run, and how many there are at most until the mistake is seen. */
+/** The length of one run, and the most runs in which the mistake must be found. */
 const minutes = 0.5;
 const runsMax = 6;
 const firstSeed = 21;
 
-/** Runs all of them. The exit code is 0 only if each mistake was seen. */
+/** Runs all of them. The exit code is 0 only if each mistake was found. */
 export async function filesSelfTest(output: string, progress: Progress): Promise<number> {
   const results: object[] = [];
   let failed = 0;

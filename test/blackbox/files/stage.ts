@@ -25,18 +25,21 @@ type Standing = Extract<NodeNews, { type: "standing" }>;
 
 const lookEveryMs = 20;
 
-/** Three nodes of replicated files, each in a network of its own, and a client who reaches all of them at any time. */
+/**
+ * Three nodes of replicated files, each in its own network namespace, and a client that can always reach them
+ * all.
+ */
 export class FilesStage {
   readonly journal: Journal;
   readonly nodes: Actor[] = [];
-  /** What went wrong that should not, such as a process that ended by itself. */
+  /** Failures that no fault explains, such as a process that ended by itself. */
   readonly accidents: string[] = [];
-  /** How often each fault happened, and how many packets it dropped. */
+  /** For each kind of fault, how often it happened and how many packets it dropped. */
   readonly faults = new Map<FileFault, { times: number; touched?: number }>();
-  /** Tenures of primaries that have begun. */
+  /** The number of primaries' tenures that have begun. */
   resets = 0;
   readonly #options: FilesStageOptions;
-  /** Nodes of other runs cannot take part by mistake. */
+  /** A random key keeps nodes of other runs out. */
   readonly #key = randomBytes(32).toString("hex");
   readonly #site = new Site();
   readonly #client: Actor;
@@ -63,7 +66,7 @@ export class FilesStage {
     this.#client = this.#makeActor("client", this.#site.addPlace(), () => this.#clientStart());
   }
 
-  /** The journal of the client's calls. */
+  /** Path of the journal of the client's calls. */
   get calls(): string {
     return join(this.#options.folder, "calls.ndjson");
   }
@@ -72,7 +75,7 @@ export class FilesStage {
     return Object.fromEntries(nodeNames.map((name) => [name, this.#diskOf(name)]));
   }
 
-  /** Makes everything and resolves when it works. */
+  /** Starts everything. Resolves when all nodes serve. */
   async open(withinMs: number): Promise<void> {
     for (const node of this.nodes) node.start();
     await this.settled(withinMs);
@@ -87,7 +90,7 @@ export class FilesStage {
     );
   }
 
-  /** Resolves when each disk counts, and has all. */
+  /** Resolves when every disk counts and has all data. */
   whole(withinMs: number): Promise<void> {
     return this.#until("each disk has all", withinMs, () =>
       this.nodes.every(({ name }) => this.#standings.get(name)?.isWhole === true),
@@ -116,13 +119,13 @@ export class FilesStage {
     else this.faults.set(kind, { ...before, touched: (before.touched ?? 0) + touched });
   }
 
-  /** Ends what a filter does, and counts what it did. */
+  /** Removes a filter, and adds the packets that it dropped to the counts. */
   lift(kind: FileFault, place: Place): void {
     this.count(kind, droppedAt(place));
     setFilter(place);
   }
 
-  /** Ends every fault that may still go on. */
+  /** Ends all faults that are still active. */
   heal(): void {
     for (const node of this.nodes) {
       setFilter(node.place);
@@ -130,7 +133,7 @@ export class FilesStage {
     }
   }
 
-  /** The client reads everything at each node, and then all end. */
+  /** Lets the client read everything at each node, and then ends all processes. */
   async close(withinMs: number): Promise<void> {
     this.#client.tell({ type: "stop" } satisfies ClientOrder);
     await this.#until("the client has read everything", withinMs, () => this.#heard.has("finished"));
@@ -140,7 +143,7 @@ export class FilesStage {
     this.#site.remove();
   }
 
-  /** Leaves no process behind; needs no event loop. */
+  /** Kills all processes. Needs no event loop. */
   destroy(): void {
     for (const node of this.nodes) node.destroy();
     this.#client.destroy();

@@ -1,7 +1,7 @@
 import { type FileFault, fileFaults } from "./faults.js";
 import type { FilesResult } from "./run.js";
 
-/** What a run with files came to, as one JSON object. */
+/** The result of a run with files, as one JSON object. */
 export interface FilesSummary {
   readonly verdict: "clean" | "violated" | "void";
   readonly why: readonly string[];
@@ -19,11 +19,11 @@ export interface FilesSummary {
   readonly blocks: number;
 }
 
-/** From so many minutes on, every kind of fault must have happened. */
+/** In runs of this many minutes or more, every kind of fault must have happened. */
 const minutesThatShowAll = 3;
-/** Less is no play. */
+/** A run with fewer calls proves nothing. */
 const callsMin = 100;
-/** Of all histories, those that were too hard to judge. */
+/** The largest share of histories that may be too hard to decide. */
 const undecidedShareMax = 0.05;
 
 export function summarizeFiles(result: FilesResult, minutes: number): FilesSummary {

@@ -6,26 +6,31 @@ import type { CallOutcome, CallResult, FileCall } from "./calls.js";
 import type { NodeClient } from "./node-client.js";
 import { blockBytes } from "./settings.js";
 
-/** All texts are so long, and no two that are written are the same. */
+/** The length of each text. No two texts written are the same. */
 export const textBytes = 8;
 
-/** Files of which two places, in two blocks, are written over and over, by whom it may be. */
+/** Files with two places in two blocks. Any worker may overwrite them at any time. */
 export const placeFiles = Array.from({ length: 24 }, (_, index) => `places/${index + 1}`);
 export const placeOffsets = [0, blockBytes];
-/** Files at a time to which everything happens but a rename, and after how many calls another takes the place of one. */
+/**
+ * The number of files that get every call except a rename, and the number of calls after which a new file
+ * replaces one of them.
+ */
 const mixedFiles = 4;
 const callsPerMixedFile = 60;
-/** Files that one program alone writes and renames, from one of these names to the next. */
+/** Files that a single worker writes and renames, from one of these names to the next. */
 const movedFiles = 3;
 export const namesOfMoved = 4;
 
 const workers = { places: 10, mixed: 4, pairs: 1 };
 
-/** After so long a worker looks after something else; the answer is written down when it comes. */
+/**
+ * After this time a worker goes on to other work; an answer that comes later is still written to the journal.
+ */
 const patienceMs = 600;
 const pauseMsMax = 30;
 const pauseOfMoverMsMax = 200;
-/** How often a file that is moved gets a new text before. */
+/** The share of renames before which the file gets a new text. */
 const rewrittenShare = 0.3;
 
 export interface WorkOptions {
@@ -34,7 +39,7 @@ export interface WorkOptions {
   readonly random: Xorshift;
 }
 
-/** Programs that work on the files, each call at whichever node, and write down what they were told. */
+/** Workers that call the files, each call at a random node, and write the answers to a journal. */
 export class FileWork {
   readonly #options: WorkOptions;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -48,7 +53,7 @@ export class FileWork {
     this.#options = options;
   }
 
-  /** Every place has a text when it resolves: the files keep their sizes from then on. */
+  /** Resolves when every place has a text; the sizes of the files are fixed from then on. */
   async prepare(): Promise<void> {
     for (const path of placeFiles) {
       await this.#untilDone({ kind: "create", path });
@@ -67,7 +72,7 @@ export class FileWork {
     ]);
   }
 
-  /** At the end, when nothing is wrong any more: each file is read at every node, and all must have it. */
+  /** Reads each file at every node after all faults are over: every node must have all of them. */
   async finish(): Promise<void> {
     await Promise.all(this.#underWay);
     for (const path of this.#paths) {
@@ -113,7 +118,7 @@ export class FileWork {
     return this.#call(at < 0.95 ? { kind: "truncate", path, size: offset } : { kind: "remove", path });
   }
 
-  /** The only one that changes these files. What it is not certain of it leaves behind, and begins anew. */
+  /** The only writer of these files. After an uncertain call it abandons the file and begins a new one. */
   async #move(index: number, stop: AbortSignal): Promise<void> {
     const { random } = this.#options;
     let text = "";
@@ -139,7 +144,9 @@ export class FileWork {
     return `moved/${index}/${this.#moved[index]}/${at % namesOfMoved}`;
   }
 
-  /** A name, and after it the one that its file is given: never neither. */
+  /**
+   * Reads a name and then the next name that the file is renamed to: at least one of the two must be found.
+   */
   async #readPair(): Promise<void> {
     const { random } = this.#options;
     const index = Math.floor(random.next() * movedFiles);
