@@ -5,7 +5,7 @@ import { nowNs } from "./journal.js";
 import type { Place } from "./site.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
-/** How a process is started: anew at each start, as each has a journal of its own. */
+/** The command line and environment of one start. Every start of a process gets a journal of its own. */
 export interface Start {
   readonly words: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -16,23 +16,30 @@ export interface ActorOptions {
   readonly place: Place;
   readonly clock: FakeClock;
   readonly journal: Journal;
-  /** `number` counts from 1. */
+  /** `number` counts the starts of this process from 1. */
   readonly start: (number: number) => Start;
-  /** What it told over its channel, and each line that it wrote on standard error. */
+  /**
+   * `onNews` receives the messages on the process's IPC channel, `onLine` each line of its standard error.
+   */
   readonly onNews: (news: unknown) => void;
   readonly onLine: (line: string, pid: number) => void;
-  /** It ended although nobody had killed it. */
+  /** Called when the process ends although nobody killed it. */
   readonly onDeath: (why: string) => void;
 }
 
 const endMsMax = 15_000;
 
-/** One process of the play: it can be killed, stopped and started anew, and every deed is written down. */
+/**
+ * One process of a run. It can be killed, stopped and restarted, and each of these is written to the journal.
+ */
 export class Actor {
   readonly name: string;
   readonly place: Place;
   readonly clock: FakeClock;
-  /** The largest offset of its clock since then may still be felt, on this process's steady clock in ms. */
+  /**
+   * Until then the largest offset that its clock has had may still have an effect. Steady clock of this
+   * process, ms.
+   */
   clockUntilMs = 0;
   readonly #options: ActorOptions;
   #child: ChildProcess | undefined;
@@ -62,14 +69,14 @@ export class Actor {
     const child = spawn("ip", inside, {
       env: { ...process.env, ...env, ...this.clock.env },
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // A terminal's Ctrl-C is for the one who directs the play.
+      // Ctrl-C in a terminal must reach only the process that runs the test.
       detached: true,
     });
     this.#child = child;
     this.#isEnding = false;
     this.#isStopped = false;
     child.on("message", (news) => this.#options.onNews(news));
-    // Only now is it Node, and no longer `ip`; this is the same process.
+    // The first message means that `ip` has become Node by `exec`, under the same pid.
     child.once("message", () => this.#checkClock(child));
     let rest = "";
     let lastLine = "";
@@ -89,7 +96,7 @@ export class Actor {
     });
   }
 
-  /** kill -9. Resolves when the process is gone, and its address is free. */
+  /** Sends SIGKILL. Resolves when the process is gone and its address is free. */
   async kill(): Promise<void> {
     this.#isEnding = true;
     this.#signal("SIGKILL");
@@ -97,7 +104,7 @@ export class Actor {
     await this.#gone;
   }
 
-  /** To the process, over the channel on which it tells its news. */
+  /** Sends a message to the process over its IPC channel. */
   tell(message: object): void {
     if (this.#child?.connected === true) this.#child.send(message);
   }
@@ -108,14 +115,14 @@ export class Actor {
     this.#note("stopped");
   }
 
-  /** Written down before it is done, so that the first look after it counts as such. */
+  /** Writes the journal first, so that the process's first look at its lease comes after the entry. */
   continue(): void {
     this.#note("continued");
     this.#isStopped = false;
     this.#signal("SIGCONT");
   }
 
-  /** The orderly end, within a bound. */
+  /** Ends the process by SIGTERM, and by SIGKILL if it takes too long. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#signal("SIGTERM");
@@ -124,7 +131,7 @@ export class Actor {
     clearTimeout(timer);
   }
 
-  /** The end at once, without a word: for the tidying up. */
+  /** Kills the process without a journal entry, for cleaning up. */
   destroy(): void {
     this.#isEnding = true;
     this.#signal("SIGKILL");
@@ -143,7 +150,7 @@ export class Actor {
     try {
       theirs = steadyClockOf(child.pid!);
     } catch {
-      return; // It is gone already.
+      return; // The process is gone already.
     }
     const ours = steadyClockOf("self");
     if (theirs !== ours) throw new Error(`${this.name} has another steady clock: ${theirs}, and not ${ours}`);

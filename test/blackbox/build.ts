@@ -2,14 +2,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Faults } from "../planted/switches.js";
 
-/** Which build the processes of a run are of: the product, or the one in which mistakes can be planted. */
+/** The build that the processes of a run use: the product, or the build in which mistakes can be planted. */
 export interface Build {
   /** The folder that holds `index.js` and `cli`. */
   readonly folder: string;
   readonly planted: readonly (keyof Faults)[];
 }
 
-/** This program runs compiled, from `test/blackbox` of a folder that `scripts/blackbox.mjs` makes for each run. */
+/**
+ * Root of the folder that `scripts/blackbox.mjs` makes for each run; this program runs compiled in its
+ * `test/blackbox`.
+ */
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const plantable = join(root, "packages", "leasehold", "dist");
 
@@ -23,10 +26,10 @@ export function libraryOf(build: Build): string {
   return join(build.folder, "index.js");
 }
 
-/** The judge is the product's, whatever it judges. */
+/** The judge is always the product's, whichever build is judged. */
 export const judgePath = join(product.folder, "cli", "main.js");
 
-/** How Node runs a program with this build, and what the environment needs. */
+/** The arguments and environment with which Node runs a program of this build. */
 export function commandOf(
   build: Build,
   program: string,
@@ -40,7 +43,7 @@ export function memberProgram(build: Build): string {
   return join(build.folder, "cli", "main.js");
 }
 
-/** The name of a program in this folder, without its ending. */
+/** The path of a program in this folder, given its name without the extension. */
 export function programBeside(name: "holder" | "guard" | "files/node" | "files/client"): string {
   return fileURLToPath(new URL(`${name}.js`, import.meta.url));
 }

@@ -6,21 +6,24 @@ import { rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
 import { type Filter, cutBothWays, setFilter } from "./site.js";
 import { type Stage, setOffset } from "./stage.js";
 
-/** Short enough for one's lease, and long past its end. */
+/** The shorter faults leave a lease held; the longest outlast it. */
 const lengthMs = { min: 0.4 * ttlMs, max: 1.5 * ttlMs };
-/** A holder that is stopped must find out that another has taken over. */
+/** A stopped holder is to find on waking that another has taken over. */
 const stoppedHolderMs = { min: 1.2 * ttlMs, max: 2 * ttlMs };
 const flapMs = { min: 60, max: 400 };
 const lossPercent = { min: 20, max: 40 };
-/** Messages that are this late come after their sender has given up. */
+/** Messages with this delay arrive after their sender has given up. */
 const messageDelayMsMax = 1.5 * rpcTimeoutMs;
-/** A clock that steps ahead is kept in mind for so long, as a process must not be started behind its earlier readings. */
+/**
+ * A restarted process waits until the clock has passed its earlier readings, so a step ahead has effects for
+ * as long.
+ */
 const stepAheadMs = { min: 3 * skewMs, max: 2_500 };
 const stepBackMs = { min: 3 * skewMs, max: 5 * 3_600_000 };
 
 type Strike = (stage: Stage, fault: PlannedFault) => Promise<void>;
 
-/** One fault of a plan, from its beginning to its end. */
+/** Injects one fault of a plan, from its beginning to its end. */
 export async function strike(stage: Stage, fault: PlannedFault): Promise<void> {
   await strikes[fault.kind](stage, fault);
 }
@@ -87,7 +90,7 @@ const strikes: Record<FaultKind, Strike> = {
   },
 };
 
-/** Between two marks in the journal. */
+/** Writes a journal entry before and after `body`. */
 async function marked(
   stage: Stage,
   kind: FaultKind,
@@ -138,7 +141,7 @@ async function filtering(
 
 type Treatment = keyof Stage["network"]["treated"];
 
-/** All messages, in both directions. */
+/** Delays, duplicates or reorders all messages, in both directions. */
 async function treating(
   stage: Stage,
   kind: Treatment,
@@ -157,7 +160,7 @@ async function treating(
   });
 }
 
-/** Mostly a holder: that is where something can go wrong. */
+/** Picks a process, mostly a holder: holders are where exclusion can fail. */
 function someone(stage: Stage, random: PlannedFault["random"]): Actor {
   return random.next() < 0.7 ? stage.someHolder(random) : pick(stage.members, random);
 }

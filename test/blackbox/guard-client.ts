@@ -2,7 +2,7 @@ import { type Socket, connect } from "node:net";
 import type { TenureId } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import type { GuardAnswer, GuardRequest } from "./guard.js";
 
-/** A holder's connection to what the leases protect. */
+/** A holder's connection to the guard of the protected resources. */
 export class GuardClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (answer: GuardAnswer["result"] | "unknown") => void>();
@@ -24,7 +24,7 @@ export class GuardClient {
     });
   }
 
-  /** One operation under this tenure's token. `unknown` when the guard is gone. */
+  /** Performs one operation under this tenure's token. Resolves with `unknown` if the guard is gone. */
   operate({ resource, token, mode }: TenureId): Promise<GuardAnswer["result"] | "unknown"> {
     const request: GuardRequest = { id: ++this.#lastId, resource, token: String(token), mode };
     return new Promise((resolve) => {

@@ -3,9 +3,10 @@ import type { TenureMode } from "../../packages/leasehold/src/testing/history/jo
 import { Journal, nowNs } from "./journal.js";
 
 /**
- * What the leases protect: a process of its own that keeps, for each resource, the largest token it has seen, refuses
- * smaller ones (of readers, smaller ones than the largest writer's), and writes down every decision before it answers. It listens on a Unix socket, so that a process that is
- * cut off from the network still reaches it. Its orders are the JSON in the first argument.
+ * The protected resource, as a separate process. It keeps the largest token seen for each resource, refuses
+ * smaller tokens (from readers, tokens smaller than the largest writer's), and writes each decision to its
+ * journal before it answers. It listens on a Unix socket, so that a process without network still reaches it.
+ * Its orders are the JSON in the first argument.
  */
 export interface GuardOrders {
   readonly run: string;
@@ -13,7 +14,7 @@ export interface GuardOrders {
   readonly socket: string;
 }
 
-/** One line of JSON each way. */
+/** Request and answer are one JSON line each. */
 export interface GuardRequest {
   readonly id: number;
   readonly resource: string;
@@ -54,7 +55,7 @@ class Guard {
   serve(socket: Socket): void {
     let rest = "";
     socket.setEncoding("utf8");
-    socket.on("error", () => undefined); // It was killed.
+    socket.on("error", () => undefined); // The client was killed.
     socket.on("data", (text: string) => {
       const lines = (rest + text).split("\n");
       rest = lines.pop()!;

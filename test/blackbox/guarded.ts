@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { programBeside } from "./build.js";
 import type { GuardOrders } from "./guard.js";
 
-/** The process of what the leases protect. Nothing ever happens to it. */
+/** Starts and ends the guard process. No fault ever strikes it. */
 export class Guarded {
   readonly socket: string;
   readonly #orders: GuardOrders;

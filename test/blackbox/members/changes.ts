@@ -12,20 +12,20 @@ import type { MembersStage } from "./stage.js";
 export type Change = "add" | "remove" | "replace" | "roll" | "handover";
 
 export interface ChangeCount {
-  /** The command has ended with 0. */
+  /** Commands that ended with 0. */
   done: number;
-  /** It was refused, or was given up after a minute; what had begun was waited for. */
+  /** Commands that were refused, or given up after a minute; a change that had begun was waited for. */
   failed: number;
 }
 
 const commandMsMax = 60_000;
-/** Some changes cannot begin: with one member dead, one that needs it. */
+/** Some changes cannot begin, such as one that needs a member that is dead. */
 const within = "20s";
 const membersMin = 3;
 const membersMax = 5;
 const pauseMs = { min: 0.3 * ttlMs, max: 1.5 * ttlMs };
 
-/** An operator who changes the members by the command, one change after another, and hands leases over. */
+/** An operator that changes the members with the command, one change after another, and hands leases over. */
 export class Changes {
   readonly counts: Record<Change, ChangeCount> = {
     add: { done: 0, failed: 0 },
@@ -34,14 +34,14 @@ export class Changes {
     roll: { done: 0, failed: 0 },
     handover: { done: 0, failed: 0 },
   };
-  /** The first of each of what went wrong. */
+  /** The distinct reasons of failures, without numbers. */
   readonly reasons = new Set<string>();
   viewNumber = 0;
   readonly #stage: MembersStage;
   readonly #build: Build;
   readonly #folder: string;
   readonly #random: Xorshift;
-  /** By the newest view that was seen. */
+  /** The members of the newest view seen. */
   #members: readonly string[];
 
   constructor(stage: MembersStage, build: Build, folder: string, random: Xorshift) {
@@ -73,7 +73,7 @@ export class Changes {
     await this.#putInOrder();
   }
 
-  /** A member that listens and is not yet one of the cluster, as the command wants it. */
+  /** Starts a member that listens but isn't part of the cluster yet, as the command requires. */
   async #newcomer(): Promise<string> {
     const { id, address, actor } = this.#stage.newMember();
     actor.start();
@@ -81,18 +81,18 @@ export class Changes {
     return `${id}=${address}`;
   }
 
-  /** Who is no member (any more) ends. */
+  /** Ends processes that are no longer members. */
   async #putInOrder(): Promise<void> {
     const status = await this.#view();
     for (const id of this.#stage.members.keys()) if (!(id in status.members)) await this.#stage.retire(id);
   }
 
-  /** The view after the change that is under way. */
+  /** The view after the change in progress. */
   async #view(): Promise<ViewStatus> {
     for (;;) {
       const { code, out } = await this.#command("member", "list", "-o", "json");
       const status = code === 0 ? (JSON.parse(out) as ViewStatus) : undefined;
-      // One who was cut off may not know the newest yet.
+      // A member that was cut off may not know the newest view yet.
       if (status !== undefined && status.joint === undefined && status.number >= this.viewNumber) {
         this.viewNumber = status.number;
         this.#members = Object.keys(status.members);
@@ -102,7 +102,10 @@ export class Changes {
     }
   }
 
-  /** The command's shell asks for the restart of each member, and waits until it was begun. */
+  /**
+   * Rolls all members: the shell command given to `--with` asks for each restart by a file, and waits until
+   * that file is gone.
+   */
   async #roll(): Promise<{ code: number | null; err: string }> {
     const asked = (id: string): string => join(this.#folder, `restart-${id}`);
     const shell = `touch ${asked("{id}")}; while [ -e ${asked("{id}")} ]; do sleep 0.1; done`;

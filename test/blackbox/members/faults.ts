@@ -6,7 +6,7 @@ import { ttlMs } from "../settings.js";
 import { type Filter, cutBothWays, droppedAt, setFilter } from "../site.js";
 import type { MembersStage } from "./stage.js";
 
-/** What goes wrong while the members change, as in the play of leases. */
+/** The faults that happen while the members change, as in runs with leases. */
 export const memberFaults = [
   "holder-killed",
   "holder-stopped",
@@ -21,7 +21,7 @@ export type MemberFault = (typeof memberFaults)[number];
 const lengthMs = { min: 0.4 * ttlMs, max: 1.5 * ttlMs };
 const stoppedHolderMs = { min: 1.2 * ttlMs, max: 2 * ttlMs };
 
-/** One fault, and how many packets it dropped. */
+/** Injects one fault. Resolves with the number of packets that it dropped. */
 export async function strike(stage: MembersStage, fault: PlannedFault<MemberFault>): Promise<number> {
   const { kind, random, length } = fault;
   const ofHolder = kind.startsWith("holder") || (kind.endsWith("cut") && random.next() < 0.5);

@@ -17,7 +17,7 @@ export interface MembersRunOptions {
   readonly folder: RunFolder;
 }
 
-/** What a run with changing members came to. */
+/** The result of a run with changing members. */
 export interface MembersSummary {
   readonly verdict: "clean" | "violated" | "void";
   readonly why: readonly string[];
@@ -39,11 +39,14 @@ export interface MembersSummary {
 const calmMs = { min: 0.5 * ttlMs, max: 2 * ttlMs };
 const lookEveryMs = 10;
 const minutesOfCloseLooks = 10;
-/** A run of two minutes or more that sees less shows nothing. */
+/** A run of two minutes or more with fewer changes proves nothing. */
 const changesMin = 10;
 const minutesThatShowChanges = 2;
 
-/** Members change, processes are killed, stopped and cut off, and clients go on; the judge knows nothing of members. */
+/**
+ * Changes members while processes are killed, stopped and cut off and clients go on. The judge knows nothing
+ * of members.
+ */
 export async function playMembers(options: MembersRunOptions, progress: Progress): Promise<MembersSummary> {
   const { seed, minutes, build, folder } = options;
   const startedMs = performance.now();

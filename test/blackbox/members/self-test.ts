@@ -7,7 +7,7 @@ const name = "an acceptor forgets what it knows when the view changes";
 const minutes = 1;
 const seed = 20;
 
-/** The exit code is 0 only if the mistake was seen: two holders at once. */
+/** The exit code is 0 only if the mistake was found: two holders at once. */
 export async function membersSelfTest(output: string, progress: Progress): Promise<number> {
   const folder = new RunFolder();
   const build = withPlanted("viewChangeForgets");

@@ -25,10 +25,10 @@ const cluster = "blackbox-members";
 const clients = 4;
 const founders = 3;
 
-/** Members that come and go, clients who take leases all the while, and what the leases protect. */
+/** Members that join and leave, clients that take leases all the while, and the guarded resource. */
 export class MembersStage {
   readonly journal: Journal;
-  /** By their ids. No id is used twice. */
+  /** Members by id. No id is used twice. */
   readonly members = new Map<string, Actor>();
   readonly holders: Actor[] = [];
   readonly accidents: string[] = [];
@@ -50,7 +50,7 @@ export class MembersStage {
     this.#guarded = new Guarded(run, folder);
   }
 
-  /** Where members can be asked; of all that are there, if it is not said of which. */
+  /** The addresses at which the given members take requests. Default: all running members. */
   endpointsOf(ids: Iterable<string> = this.members.keys()): string[] {
     return [...ids].map((id) => `flease://${this.#addresses.get(id)}`);
   }
@@ -69,7 +69,7 @@ export class MembersStage {
     await this.settled(withinMs);
   }
 
-  /** A member that is not yet one of the cluster; it has to be started. */
+  /** Makes a member that isn't part of the cluster yet; the caller starts it. */
   newMember(): { readonly id: string; readonly address: string; readonly actor: Actor } {
     const id = `m${String((this.#born += 1)).padStart(2, "0")}`;
     const place = this.#site.addPlace();
@@ -80,7 +80,7 @@ export class MembersStage {
     return { id, address, actor };
   }
 
-  /** A member that is none of the cluster any more: it is stopped, and its file is deleted. */
+  /** Stops a process that is no longer a member, and deletes its file. */
   async retire(id: string): Promise<void> {
     const actor = this.members.get(id);
     if (actor === undefined) return;
@@ -89,7 +89,7 @@ export class MembersStage {
     rmSync(this.#viewsOf(id), { force: true });
   }
 
-  /** Resolves when every process has said that it works. */
+  /** Resolves when every process has reported that it is ready. */
   async settled(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs;
     const missing = (): string[] => this.#all().flatMap(({ name }) => (this.#ready.has(name) ? [] : [name]));
@@ -109,7 +109,7 @@ export class MembersStage {
   }
 
   restart(actor: Actor): void {
-    // It was retired meanwhile.
+    // The member was retired meanwhile.
     if (actor.name.startsWith("m") && !this.members.has(actor.name)) return;
     this.#ready.delete(actor.name);
     actor.start();
@@ -128,7 +128,7 @@ export class MembersStage {
     this.#site.remove();
   }
 
-  /** Leaves no process behind; needs no event loop. */
+  /** Kills all processes. Needs no event loop. */
   destroy(): void {
     for (const actor of this.#all()) actor.destroy();
     this.#guarded.destroy();
