@@ -22,19 +22,22 @@ export interface WorkOptions {
   readonly onHolding: (holding: Holding) => void;
 }
 
-/** An operation takes up to this long between the look at the lease and the request. */
+/** The longest delay between the check of the lease and the request to the guard, ms. */
 const thinkMsMax = 200;
-/** So much more must be left of the lease, for the way to the guard. */
+/** The time that must be left of the lease beyond that delay, for reaching the guard. */
 const marginMs = 150;
 const pauseMsMax = 30;
-/** A lease that is gone is looked at for a while: it must not come back. */
+/** How long an ended lease is still looked at: it must not become held again. */
 const lookAfterEndMs = 100;
-/** Between two tries of one who does not wait. */
+/** The pause between two tries of a holder that doesn't wait. */
 const retryMs = 50;
 const greedyRetryMs = 10;
 const waitMs = 20_000;
 
-/** Does one task again and again, in different ways, and operates on what its leases protect as long as it believes to hold them. */
+/**
+ * Acquires leases for one task again and again, in different ways, and operates on the guarded resource while
+ * it believes that it holds them.
+ */
 export class HolderWork {
   readonly #options: WorkOptions;
 
@@ -60,7 +63,7 @@ export class HolderWork {
     }
   }
 
-  /** Some wait for their turn, others look whether they are lucky. */
+  /** Waits for the lease in most cases; otherwise tries once. */
   #take(autoRenew: boolean, signal: AbortSignal): Promise<Taken | undefined> {
     const { leases, task, greedy, random } = this.#options;
     const wait = !greedy && this.#chance(0.8) ? waitMs : undefined;
@@ -71,7 +74,7 @@ export class HolderWork {
     const { journal, lookEveryMs, onHolding } = this.#options;
     const task = nameOf(this.#options.task);
     const about = taken.leases.map((lease) => aboutOf(lease, taken));
-    // A holder that does not renew keeps it to its end: a takeover without a fault.
+    // Without renewal the holder keeps the lease until it expires, which gives a takeover without a fault.
     const end =
       performance.now() + (autoRenew ? this.#between(300, this.#chance(0.3) ? 15_000 : 3_000) : Infinity);
     let operation = Promise.resolve();
@@ -86,7 +89,7 @@ export class HolderWork {
       await sleep(lookEveryMs);
       held = this.#look(taken, about);
     }
-    // A program stops before it gives back what it used.
+    // A program stops using a resource before it releases the lease.
     if (held) await operation;
     const event = this.#look(taken, about) ? "release" : "lost";
     for (const one of about) journal.write({ event, m: nowNs(), ...one });
@@ -96,7 +99,7 @@ export class HolderWork {
     await Promise.all([released, operation]);
   }
 
-  /** Each look is written down, for each of the leases. */
+  /** Looks at the leases and writes one sample for each to the journal. */
   #look(taken: Taken, about: readonly TenureId[]): boolean {
     const m1 = nowNs();
     const remainingMs = taken.remaining();
@@ -115,7 +118,10 @@ export class HolderWork {
     }
   }
 
-  /** As a careful program does it: enough must be left for all of it. Only a pause can make it come too late. */
+  /**
+   * Operates as a careful program does: it starts only if enough of the lease is left. Only a pause can make
+   * the operation late.
+   */
   async #operate(taken: Taken, about: readonly TenureId[]): Promise<void> {
     const { guard, journal } = this.#options;
     const thinkMs = this.#between(0, thinkMsMax);
@@ -137,7 +143,7 @@ export class HolderWork {
   }
 }
 
-/** What there is to say about one lease in a journal. */
+/** The identity of one lease in the journal. */
 function aboutOf({ holder, resource, token }: Lease, { form }: Taken): TenureId {
   return { pid: process.pid, incarnation: holder, resource, token, ...form };
 }

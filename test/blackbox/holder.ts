@@ -7,23 +7,23 @@ import { type Holding, HolderWork } from "./holder-work.js";
 import type { Task } from "./tasks.js";
 
 /**
- * A process that takes leases, works under them and writes down what it sees: as a client, or as a member itself. Its
+ * A process that takes leases, works under them and writes a journal, as a client or as a member itself. Its
  * orders are the JSON in the first argument.
  */
 export interface HolderOrders {
-  /** Of the build that it is to use: the path of its `index.js`. */
+  /** The path of `index.js` of the build to use. */
   readonly library: string;
   readonly run: string;
-  /** Its name for members and people. */
+  /** The holder's name, as members and people see it. */
   readonly name: string;
-  /** The same with the number of its start, for the journal. */
+  /** The name with the number of this start, for the journal. */
   readonly by: string;
   readonly journal: string;
   readonly guard: string;
   readonly tasks: readonly Task[];
   readonly seed: number;
   readonly lookEveryMs: number;
-  /** Never waits for its turn but tries again and again, and never renews. */
+  /** Never waits for a lease but tries again and again, and never renews. */
   readonly greedy: boolean;
   readonly ground:
     | { readonly endpoints: readonly string[] }
@@ -34,7 +34,7 @@ export type HolderNews =
   | { readonly type: "ready"; readonly takeoverMsMax: number }
   | ({ readonly type: "holding" } & Holding);
 
-/** Nobody may answer while the cluster is down; then the process asks again. */
+/** While the cluster is down no member may answer; the process then tries again. */
 const openTimeout = "5s";
 
 const orders = JSON.parse(process.argv[2]!) as HolderOrders;

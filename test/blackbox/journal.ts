@@ -6,7 +6,7 @@ import {
 } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
-/** A journal: each entry is on disk, as far as other processes are concerned, when `write` returns. */
+/** A journal. When `write` returns, the entry survives the death of this process. */
 export class Journal {
   readonly #file: number;
 

@@ -3,16 +3,16 @@ import type { FaultReport } from "../../packages/leasehold/src/testing/history/f
 import type { HistoryReport } from "../../packages/leasehold/src/testing/history/report.js";
 import { judgePath } from "./build.js";
 
-/** What `leasehold check -o json` says. */
+/** The output of `leasehold check -o json`. */
 export type Judgement = Omit<HistoryReport, "tenures" | "faults"> & {
   readonly tenures: number;
   readonly faults: readonly FaultReport[];
 };
 
-/** All violations are in it, and there may be many. */
+/** The output lists every violation, and there may be many. */
 const outputBytesMax = 64 * 1024 * 1024;
 
-/** The command decides, as it does for users who run it on the same journals. */
+/** Judges by the command, as users do with the same journals. */
 export function judge(journals: readonly string[]): Judgement {
   const words = [judgePath, "check", "-o", "json", ...journals];
   const run = spawnSync(process.execPath, words, { encoding: "utf8", maxBuffer: outputBytesMax });

@@ -16,7 +16,7 @@ import { forms } from "./settings.js";
 import { neededPackages } from "./site.js";
 import { summarize, summaryLines } from "./summary.js";
 
-/** `npm run blackbox`: real processes, real networks, real clocks, and faults for minutes or hours. */
+/** `npm run blackbox`: real processes, networks and clocks, with faults for minutes or hours. */
 
 const usage = `npm run blackbox -- [options]
 
@@ -35,7 +35,7 @@ It needs Linux and root.
 
 const exits = { clean: 0, violated: 80, void: 81, usage: 2 } as const;
 
-/** Debian's names, as far as something is missing. */
+/** The Debian packages of missing programs. */
 function missingPackages(): string[] {
   const needed = Object.entries(neededPackages).filter(
     ([program]) => spawnSync(program, ["-V"], { stdio: "ignore" }).error !== undefined,
@@ -71,7 +71,7 @@ function parse() {
   if (!Object.hasOwn(plays, values.play))
     throw new UsageError(`--play: ${Object.keys(plays).join(", ")}, and not "${values.play}"`);
   const { journals } = values;
-  // A journal of another run would be noticed at the end only, when nothing can be judged any more.
+  // Journals of another run would be noticed only at the end, when nothing can be judged any more.
   if (journals !== undefined && existsSync(journals) && readdirSync(journals).length > 0)
     throw new UsageError(`--journals: ${journals} is not empty`);
   return { ...values, minutes, seed, members };
@@ -84,7 +84,7 @@ function prepare(install: boolean): void {
   if (missing.length === 0) return;
   if (!install)
     throw new UsageError(`missing: ${missing.join(", ")}; install them, or say --install (Debian, Ubuntu)`);
-  // Standard output is for the summary.
+  // Standard output is reserved for the summary.
   const stdio: StdioOptions = ["ignore", 2, 2];
   spawnSync("apt-get", ["update"], { stdio });
   const run = spawnSync("apt-get", ["install", "-y", "--no-install-recommends", ...missing], { stdio });
@@ -95,7 +95,7 @@ type Play = "leases" | "forms" | "files" | "members";
 
 interface Played {
   readonly summary: { readonly verdict: "clean" | "violated" | "void" };
-  /** For people. */
+  /** The summary as text lines. */
   readonly told: readonly string[];
 }
 
@@ -159,7 +159,7 @@ async function main(): Promise<number> {
   return exits[summary.verdict];
 }
 
-// Each run of a self-test tidies up at the end of this process.
+// Every run of a self-test registers a clean-up at the exit of this process.
 process.setMaxListeners(100);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
 

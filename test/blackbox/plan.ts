@@ -1,6 +1,6 @@
 import { Xorshift } from "../../packages/leasehold/src/common/xorshift.js";
 
-/** What can go wrong, in words that the journals and the summary use too. */
+/** The kinds of faults, by the names used in the journals and the summary. */
 export const faultKinds = [
   "holder-killed",
   "holder-killed-slow",
@@ -44,22 +44,23 @@ const familyOf: Record<FaultKind, Family> = {
 
 export interface PlannedFault<Kind extends string = FaultKind> {
   readonly kind: Kind;
-  /** From 0 to 1: how long, within what its kind allows. */
+  /** The length of the fault within the range of its kind, from 0 to 1. */
   readonly length: number;
-  /** How long nothing happens after it, from 0 to 1. */
+  /** The length of the calm after the fault, from 0 to 1. */
   readonly calm: number;
   /** The next fault begins before this one has ended. */
   readonly meetsNext: boolean;
-  /** Draws whom it strikes and how hard. The order of its draws is part of the plan. */
+  /** Draws the victims and the strength of the fault. The order of its draws is part of the plan. */
   readonly random: Xorshift;
 }
 
-/** How often two faults that can go together do, from the second round on. */
+/** The share of compatible pairs of faults that overlap, from the second round on. */
 const meetingShare = 0.3;
 
 /**
- * The faults of a run, without end: every kind once in each round, in a new order. The first round has one fault at a time,
- * so that each kind is seen alone. A seed decides everything here; what the processes make of it is another matter.
+ * The endless sequence of faults of a run: every kind once in each round, in a new order. Faults of the first
+ * round don't overlap, so that each kind is seen alone. The seed determines the whole plan, but not how the
+ * processes react to it.
  */
 export function planFaults(
   seed: number,
@@ -68,14 +69,14 @@ export function planFaults(
   return planRounds(seed, kinds, canMeet);
 }
 
-/** The same for other kinds of faults, and what may go together of them. */
+/** The same for other kinds of faults; `mayMeet` decides which of them may overlap. */
 export function* planRounds<Kind extends string>(
   seed: number,
   kinds: readonly Kind[],
   mayMeet: (one: Kind, other: Kind) => boolean,
 ): Generator<PlannedFault<Kind>, never> {
   const random = new Xorshift(seed);
-  for (let skipped = 0; skipped < 8; skipped++) random.next(); // Small seeds begin alike.
+  for (let skipped = 0; skipped < 8; skipped++) random.next(); // The first draws of small seeds are alike.
   for (let round = 0; ; round++) {
     const order = shuffled(kinds, random);
     for (const [index, kind] of order.entries()) {
@@ -93,8 +94,8 @@ export function* planRounds<Kind extends string>(
 }
 
 /**
- * Two of one family would undo each other. While the clock of one is wrong nothing else may happen: the order of tokens is
- * promised only if no member restarts meanwhile.
+ * Two faults of one family would undo each other. Nothing else may happen while a clock is wrong: the order
+ * of tokens is promised only if no member restarts meanwhile.
  */
 function canMeet(one: FaultKind, other: FaultKind): boolean {
   const families = [familyOf[one], familyOf[other]];
@@ -110,7 +111,7 @@ function shuffled<T>(values: readonly T[], random: Xorshift): T[] {
   return result;
 }
 
-/** One of several, and a number of a range, by chance. */
+/** A random one of several values, and below, a random number in a range. */
 export function pick<T>(values: readonly T[], random: Xorshift): T {
   return values[Math.floor(random.next() * values.length)]!;
 }

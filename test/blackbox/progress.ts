@@ -1,4 +1,4 @@
-/** The progress of a run: a line that is written over on a terminal, a line now and then elsewhere. */
+/** The progress of a run: one line that is overwritten on a terminal, and an occasional line elsewhere. */
 export class Progress {
   readonly #out: NodeJS.WriteStream;
   readonly #isTerminal: boolean;
@@ -9,7 +9,7 @@ export class Progress {
     this.#isTerminal = out.isTTY;
   }
 
-  /** `part` of the whole that is done, from 0 to 1. */
+  /** `part` is the share of the run that is done, from 0 to 1. */
   say(part: number, text: string): void {
     const nowMs = performance.now();
     if (!this.#isTerminal && nowMs - this.#saidMs < quietMs) return;
@@ -24,7 +24,7 @@ export class Progress {
     this.#out.write(`${startOfLine}${bar} ${percent}  ${text}`);
   }
 
-  /** The line goes: what is written next has the place to itself. */
+  /** Erases the line, so that other output doesn't mix with it. */
   clear(): void {
     if (this.#isTerminal) this.#out.write(startOfLine);
   }

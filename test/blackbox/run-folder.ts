@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where a run's journals and clocks are: gone at the end, unless somebody wants to see them. */
+/** The folder of a run's journals and clocks. Deleted at the end unless it is to be kept. */
 export class RunFolder {
   readonly path: string;
   #isKept: boolean;
 
-  /** A folder that was asked for is kept. */
+  /** A folder given by the user is kept. */
   constructor(path?: string) {
     this.#isKept = path !== undefined;
     if (path !== undefined) mkdirSync(path, { recursive: true });

@@ -14,13 +14,13 @@ export interface RunOptions {
   readonly seed: number;
   readonly members: number;
   readonly build: Build;
-  /** What each holder does; without it, it takes some names alone. */
+  /** The task of each holder. Default: some names, each held exclusively. */
   readonly tasks?: readonly Task[];
-  /** Only these; without it, all. */
+  /** Limits the run to these kinds of faults. Default: all. */
   readonly kinds?: readonly FaultKind[];
-  /** Holders that do all they can to get what is not theirs. */
+  /** Holders that never wait, never renew, and try again at once. */
   readonly greedy?: boolean;
-  /** As the stage has it. */
+  /** See `StageOptions`. */
   readonly offsetMs?: (name: string) => number;
   readonly folder: RunFolder;
 }
@@ -31,24 +31,30 @@ export interface RunResult {
   readonly judgement: Judgement;
   readonly takeoverMsMax: number;
   readonly accidents: readonly string[];
-  /** As the stage has it. */
+  /** See `Stage`. */
   readonly touched: ReadonlyMap<FaultKind, number>;
-  /** Members of `leasehold peer` that have raised an alarm about clocks. */
+  /** Members of `leasehold peer` that have raised a clock alarm. */
   readonly alarmed: readonly string[];
 }
 
-/** Holders besides the members: some are members themselves. */
+/** The number of holders that are members themselves, beside the `leasehold peer` processes. */
 const embedded = 2;
 const clients = 3;
 
-/** The calm after a fault is as long as it takes to see what became of it, and a little more at times. */
+/** The calm after a fault lasts until its effect is visible, and a little more at times. */
 const calmMs = { min: 1.4 * ttlMs, max: 1.9 * ttlMs };
 
-/** Up to ten minutes every holder looks as often as this. Longer runs look less often, so that their journals stay readable. */
+/**
+ * Holders look this often in runs of up to ten minutes. In longer runs they look less often, so that their
+ * journals stay readable.
+ */
 const lookEveryMs = 10;
 const minutesOfCloseLooks = 10;
 
-/** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
+/**
+ * Runs a whole test: starts all processes, injects faults until the time is up, ends all processes, and
+ * judges the journals.
+ */
 export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
   const { seed, minutes, members, build, tasks = alone, kinds, greedy = false, offsetMs, folder } = options;
   const startedMs = performance.now();

@@ -6,24 +6,24 @@ import { type RunOptions, type RunResult, play } from "./run.js";
 import { RunFolder } from "./run-folder.js";
 import { forms, offsetMsMax, skewMs } from "./settings.js";
 
-/** The black box must see what is wrong: each of these runs has something wrong in it. */
+/** One check of the black box itself: a run with a mistake that it must find. */
 interface SelfTest {
   readonly name: string;
   readonly run: Pick<RunOptions, "build" | "kinds" | "greedy" | "offsetMs" | "tasks">;
-  /** What the run must have shown, in words, and whether it did. */
+  /** What the run must show, in words, and a check that it did. */
   readonly expects: string;
   readonly isMet: (result: RunResult) => boolean;
 }
 
-/** Time for some dozen tenures that end without a release. */
+/** Long enough for some dozen tenures that end without a release. */
 const minutes = 0.4;
 const seed = 20;
 
 const whatEndsTenures: readonly FaultKind[] = ["holder-stopped", "holder-stopped", "full-cut"];
 
 /**
- * Beyond the doubled bound another's clock is certainly wrong; so far beyond that messages which are a second late,
- * as on a busy machine, still show it.
+ * A clock that is off by more than twice the bound is certainly wrong. This is so far beyond it that messages
+ * delayed by a second, as on a busy machine, still show it.
  */
 const wrongClockMs = 20 * skewMs;
 const wrongMember = "member-1";
@@ -52,7 +52,7 @@ export const leasesSelfTests: readonly SelfTest[] = [
     run: {
       build: withPlanted("noSafetyPeriod", "rateTestOff"),
       kinds: ["full-cut"],
-      // The two are holders at once for as long as the clocks are apart: somebody must try just then.
+      // There are two holders only while the clocks are apart: another client must try just then.
       greedy: true,
       // The clocks of members are ahead of those of clients.
       offsetMs: (name) => (name.startsWith("client") ? -offsetMsMax : offsetMsMax),
