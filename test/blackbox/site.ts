@@ -3,12 +3,12 @@ import { readdirSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
 /**
- * The network of a run: a bridge, and for each process a network namespace of its own on it. Rules of nftables live in
- * the namespaces, so that they vanish with them. Everything here has the run's process id in its name, is made by
- * root, and is taken away by {@link Site.remove}, which needs no event loop.
+ * The network of a run: a bridge, and on it a network namespace for each process. nftables rules live in the
+ * namespaces and vanish with them. Everything here has the run's process id in its name, is made by root, and
+ * is removed by {@link Site.remove}, which needs no event loop.
  */
 
-/** Debian's packages for the programs that a run needs, by program. */
+/** The Debian packages of the programs that a run needs, by program. */
 export const neededPackages = { ip: "iproute2", nft: "nftables" } as const;
 
 const prefix = "lhb";
@@ -20,12 +20,12 @@ export interface Place {
 }
 
 export class Site {
-  /** The bridge's address: reachable from every place, and here. */
+  /** The bridge's address, reachable from this process and from every place. */
   readonly address: string;
   readonly #bridge = `${prefix}${process.pid}`;
   readonly #subnet = freeSubnet();
   readonly #places: Place[] = [];
-  /** The ends of cables at the bridge. They would outlive the namespace for a while. */
+  /** The ends of the veth pairs at the bridge, which would outlive their namespaces for a while. */
   readonly #links: string[] = [];
 
   constructor() {
@@ -43,7 +43,7 @@ export class Site {
       namespace: `${prefix}-${process.pid}-${number}`,
       address: `${this.#subnet}.${10 + number}`,
     };
-    // Known before it is made: what is made by half is removed too.
+    // Registered before it is made, so that a half-made place is removed too.
     this.#places.push(place);
     const { namespace } = place;
     const outside = `${this.#bridge}v${number.toString(36)}`;
@@ -64,37 +64,40 @@ export class Site {
   }
 }
 
-/** What happens to the packets of a place. */
+/** Packets to drop at a place. */
 export interface Filter {
-  /** Dropped of each hundred, going in or out. */
+  /** Percentage of packets dropped in each direction. */
   readonly inPercent: number;
   readonly outPercent: number;
-  /** Only between here and this address. */
+  /** Limits the filter to packets from and to this address. */
   readonly peer?: string;
-  /** Only what belongs to connections to this port, here or there. */
+  /** Limits the filter to connections that have this port at either end. */
   readonly port?: number;
 }
 
 export const cutBothWays: Filter = { inPercent: 100, outPercent: 100 };
 
-/** Replaces the rules of a place; without a filter everything passes again. */
+/** Replaces the rules of a place. Without a filter all packets pass. */
 export function setFilter({ namespace }: Place, filter?: Filter): void {
   const chain = (hook: "input" | "output", percent: number): string =>
     `chain ${hook} { type filter hook ${hook} priority 0; policy accept; ${dropping(hook, percent, filter)} }`;
   const chains =
     filter === undefined ? "" : `${chain("input", filter.inPercent)}\n${chain("output", filter.outPercent)}`;
-  // Both in one transaction: there is no moment between the old rules and the new.
+  // One transaction, so that there is no moment between the old rules and the new.
   const rules = `table inet ${prefix}\ndelete table inet ${prefix}\ntable inet ${prefix} {\n${chains}\n}\n`;
   execFileSync("ip", ["netns", "exec", namespace, "nft", "-f", "-"], { input: rules, stdio: "pipe" });
 }
 
-/** How many packets the present filter of a place has dropped. */
+/** The number of packets that the current filter of a place has dropped. */
 export function droppedAt({ namespace }: Place): number {
   const rules = ip("netns", "exec", namespace, "nft", "list", "table", "inet", prefix);
   return [...rules.matchAll(/counter packets (\d+)/g)].reduce((sum, [, packets]) => sum + Number(packets), 0);
 }
 
-/** nftables refuses a comparison that is always true. */
+/**
+ * An nftables expression that drops this percentage. nftables refuses a comparison that is always true, such
+ * as one for 100 %.
+ */
 function dropping(hook: "input" | "output", percent: number, { peer, port }: Partial<Filter> = {}): string {
   if (percent === 0) return "";
   const from = peer === undefined ? "" : `ip ${hook === "input" ? "saddr" : "daddr"} ${peer} `;
@@ -107,16 +110,16 @@ function ip(...words: string[]): string {
   return execFileSync("ip", words, { encoding: "utf8", stdio: "pipe" });
 }
 
-/** When things are removed, some may be gone already. */
+/** Ignores errors: some of what is removed may be gone already. */
 function tryIp(...words: string[]): void {
   try {
     ip(...words);
   } catch {
-    // Then there is nothing to remove.
+    // There is nothing to remove.
   }
 }
 
-/** What runs left behind that were killed before they could tidy up. */
+/** Removes the leftovers of runs that were killed before they could clean up. */
 function removeLeftovers(): void {
   const names = ip("netns", "list")
     .split("\n")
@@ -140,7 +143,7 @@ function isGone(pid: number): boolean {
   }
 }
 
-/** Three numbers of four, of a private network that no interface here uses. */
+/** The first three numbers of a private /24 network that no interface here uses. */
 function freeSubnet(): string {
   const used = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   for (let number = process.pid % 256, tries = 0; tries < 256; number = (number + 1) % 256, tries++) {

@@ -18,34 +18,34 @@ export interface StageOptions {
   readonly folder: string;
   readonly seed: number;
   readonly build: Build;
-  /** Processes of `leasehold peer`. */
+  /** The number of `leasehold peer` processes. */
   readonly members: number;
-  /** Holders that are members themselves, and holders that are clients. */
+  /** The number of holders that are members themselves, and of holders that are clients. */
   readonly embedded: number;
   readonly clients: number;
-  /** What each holder does. */
+  /** The task of each holder. */
   readonly tasks: readonly Task[];
   readonly lookEveryMs: number;
   readonly greedy: boolean;
-  /** Where the clock of each process stands at first, ms; without it, anywhere within what is right. */
+  /** The initial offset of each process's clock, ms. Default: random within the bound. */
   readonly offsetMs?: (name: string) => number;
 }
 
-/** Everybody who takes part: members, holders, what the leases protect, and the network between them. */
+/** All processes of a run (members, holders and the guard) and the network between them. */
 export class Stage {
   readonly network = new Network();
   readonly journal: Journal;
-  /** Processes of `leasehold peer`, holders, and all of them. */
+  /** Processes of `leasehold peer`, holders, and both. */
   readonly members: Actor[] = [];
   readonly holders: Actor[] = [];
-  /** Names of all members, those among the holders too. */
+  /** Names of all members, including those among the holders. */
   readonly memberNames: string[] = [];
   readonly random: Xorshift;
-  /** What went wrong that should not, such as a process that ended by itself. */
+  /** Failures that no fault explains, such as a process that ended by itself. */
   readonly accidents: string[] = [];
-  /** Who has raised an alarm about clocks. */
+  /** Processes that have raised a clock alarm. */
   readonly alarmed = new Set<string>();
-  /** Packets that were dropped, and messages that were treated, by the kind of fault. */
+  /** The number of dropped packets and treated messages, by kind of fault. */
   readonly touched = new Map<FaultKind, number>();
   takeoverMsMax = 0;
   readonly #options: StageOptions;
@@ -57,7 +57,7 @@ export class Stage {
 
   constructor(options: StageOptions) {
     this.#options = options;
-    // However this process ends, nobody here outlives it.
+    // No process of a run outlives this one, however this one ends.
     process.once("exit", () => this.destroy());
     this.random = new Xorshift(options.seed ^ 0x5eed);
     this.journal = new Journal(join(options.folder, "run.journal"), options.run, "run");
@@ -68,12 +68,12 @@ export class Stage {
     return [...this.members, ...this.holders];
   }
 
-  /** Everybody who has a vote. */
+  /** All processes with a vote. */
   get actsAsMember(): Actor[] {
     return this.all.filter(({ name }) => this.memberNames.includes(name));
   }
 
-  /** Makes everything and resolves when it works. */
+  /** Starts everything. Resolves when all processes are ready. */
   async open(): Promise<void> {
     const { members, embedded, clients } = this.#options;
     await this.#guarded.start();
@@ -102,7 +102,7 @@ export class Stage {
     await this.settled(waitMsMax);
   }
 
-  /** Resolves when every process has said that it works. */
+  /** Resolves when every process has reported that it is ready. */
   async settled(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs;
     const missing = (): string[] => this.all.flatMap(({ name }) => (this.#ready.has(name) ? [] : [name]));
@@ -115,18 +115,18 @@ export class Stage {
     }
   }
 
-  /** A holder that holds something now, if there is one; else any. */
+  /** A holder that holds something now, if there is one; otherwise any holder. */
   someHolder(random: Xorshift): Actor {
     const busy = this.holders.filter(({ name }) => (this.#holding.get(name)?.size ?? 0) > 0);
     return pick(busy.length > 0 ? busy : this.holders, random);
   }
 
-  /** A clock within what is right, for everybody. */
+  /** Sets every clock to a random offset within the bound. */
   spreadClocks(random: Xorshift): void {
     for (const { clock } of this.all) setOffset(clock, between(-offsetMsMax, offsetMsMax, random));
   }
 
-  /** Ends what a filter does, and counts what it did. */
+  /** Removes a filter, and adds the packets that it dropped to the counts. */
   lift(kind: FaultKind, place: Place): void {
     this.touch(kind, droppedAt(place));
     setFilter(place);
@@ -142,7 +142,7 @@ export class Stage {
     actor.start();
   }
 
-  /** Ends every fault that may still go on. */
+  /** Ends all faults that are still active. */
   heal(): void {
     this.network.heal();
     for (const actor of this.all) {
@@ -151,7 +151,7 @@ export class Stage {
     }
   }
 
-  /** Lets the holders give back what they hold, then everybody ends. */
+  /** Lets the holders release their leases, and then ends all processes. */
   async close(): Promise<void> {
     await Promise.all(this.holders.map((holder) => holder.end()));
     await Promise.all(this.members.map((member) => member.end()));
@@ -160,7 +160,7 @@ export class Stage {
     this.#site.remove();
   }
 
-  /** Leaves no process behind; needs no event loop. */
+  /** Kills all processes. Needs no event loop. */
   destroy(): void {
     for (const actor of this.all) actor.destroy();
     this.#guarded.destroy();
@@ -178,7 +178,7 @@ export class Stage {
   }
 
   #hear(name: string, news: PeerNews | HolderNews): void {
-    // A member is of use as soon as it listens; its recovery wait is part of what is tried here.
+    // A member is useful as soon as it listens; its recovery wait is part of the test.
     if (news.type === "ready" || news.type === "listening") this.#ready.add(name);
     if ("takeoverMsMax" in news) this.takeoverMsMax = news.takeoverMsMax;
     if (news.type !== "holding") return;
@@ -188,7 +188,7 @@ export class Stage {
     else held.delete(news.task);
   }
 
-  /** Members keep no journal; what they say of their clocks is written down here. */
+  /** Members keep no journal, so their clock alarms are written to the journal here. */
   #heard(name: string, line: string, pid: number): void {
     if (!line.includes("clock fault:")) return;
     this.alarmed.add(name);
@@ -230,12 +230,12 @@ export class Stage {
   }
 }
 
-/** It will not become ready. */
+/** True if the process ended by itself and won't become ready. */
 export function hasDied(name: string, accidents: readonly string[]): boolean {
   return accidents.some((accident) => accident.startsWith(`${name}: `));
 }
 
-/** Sets how far a clock is ahead of true time. */
+/** Sets a clock's offset from true time. */
 export function setOffset(clock: FakeClock, offsetMs: number): void {
   const seconds = offsetMs / 1_000;
   clock.set(`${seconds < 0 ? "" : "+"}${seconds.toFixed(3)}s`);

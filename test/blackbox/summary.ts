@@ -2,7 +2,7 @@ import { type FaultKind, faultKinds } from "./plan.js";
 import type { RunResult } from "./run.js";
 import { recoveryMs } from "./settings.js";
 
-/** What a run came to, as one JSON object. */
+/** The result of a run, as one JSON object. */
 export interface Summary {
   readonly verdict: "clean" | "violated" | "void";
   readonly why: readonly string[];
@@ -25,20 +25,22 @@ export interface Summary {
 interface FaultLine {
   readonly kind: FaultKind;
   readonly count: number;
-  /** Packets that it dropped, or messages that came late, twice or out of turn. */
+  /** The number of packets dropped, or of messages delayed, duplicated or reordered. */
   readonly touched?: number;
-  /** Tenures that ended without a release in or after it. */
+  /** Tenures that ended without a release during the fault or after it. */
   readonly interrupted: number;
-  /** Longest time without a holder after it, ms. */
+  /** Longest time without a holder after the fault, ms. */
   readonly longestMs?: number;
-  /** What is promised for it, ms: `takeoverMsMax` while a majority works. */
+  /** The promised maximum of `longestMs`, ms: `takeoverMsMax` while a majority works. */
   readonly promisedMs?: number;
 }
 
-/** From so many minutes on, every kind of fault must have happened. */
+/** In runs of this many minutes or more, every kind of fault must have happened. */
 const minutesThatShowAll = 5;
 
-/** A killed process is there again after so long, on a busy machine; it is the machine's time, not the protocol's. */
+/**
+ * The time in which a killed process is back on a busy machine, which the protocol's bound doesn't include.
+ */
 const restartMs = 1_000;
 
 export function summarize(result: RunResult, minutes: number): Summary {
@@ -86,7 +88,10 @@ export function summarize(result: RunResult, minutes: number): Summary {
   };
 }
 
-/** Where a majority hears everything, the guarantee holds; after a restart of all, what they wait for comes first. */
+/**
+ * The bound holds while a majority hears everything; after a restart of all members, their recovery wait is
+ * added.
+ */
 function promiseFor(kind: FaultKind, takeoverMsMax: number): number | undefined {
   if (kind === "all-members-killed") return takeoverMsMax + recoveryMs + restartMs;
   const crash: readonly FaultKind[] = ["holder-killed", "holder-killed-slow", "holder-stopped"];

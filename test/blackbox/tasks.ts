@@ -2,7 +2,7 @@ import type { Lease, Leases } from "../../packages/leasehold/src/index.js";
 import type { TenureForm } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import type { Random } from "../../packages/leasehold/src/common/ports.js";
 
-/** What a holder does again and again: which form of lease it takes, of what. */
+/** The work of a holder: the form of lease that it takes, and of what. */
 export type Task =
   | { readonly form: "exclusive"; readonly name: string }
   | { readonly form: "fair"; readonly name: string }
@@ -10,10 +10,10 @@ export type Task =
   | { readonly form: "counted"; readonly name: string; readonly limits: readonly number[] }
   | { readonly form: "several"; readonly names: readonly string[]; readonly count: number };
 
-/** Some of a task's leases, in one hand: one look tells of all. */
+/** The leases of a task that are held together: one look covers all of them. */
 export interface Taken {
   readonly leases: readonly Lease[];
-  /** How they are held, for the journal. */
+  /** The form in which they are held, for the journal. */
   readonly form: TenureForm;
   remaining(): number;
   release(): Promise<void>;
@@ -22,16 +22,16 @@ export interface Taken {
 export interface TakeOptions {
   readonly signal: AbortSignal;
   readonly autoRenew: boolean;
-  /** In ms; without it, one try. */
+  /** How long to wait, ms. Default: one try. */
   readonly wait?: number | undefined;
 }
 
-/** For messages and news. */
+/** The task's name in messages and news. */
 export function nameOf(task: Task): string {
   return task.form === "several" ? task.names.join(" ") : task.name;
 }
 
-/** One acquisition, in a way that chance chooses. `undefined` when others have it. */
+/** Acquires once, in a random way. Resolves with `undefined` if others hold the lease. */
 export async function take(
   leases: Leases,
   task: Task,
@@ -50,7 +50,7 @@ export async function take(
     }
     case "shared": {
       const mode = random.next() < task.readers ? "shared" : "exclusive";
-      // A call that says nothing is a writer.
+      // A call without a mode is a writer.
       return alone(await one(leases, task.name, { ...options, ...(mode === "shared" && { mode }) }), {
         mode,
       });
@@ -81,7 +81,10 @@ function alone(lease: Lease | undefined, form: TenureForm): Taken | undefined {
   };
 }
 
-/** Some of the names, in any order. Each look is at the set: it is lost as soon as one of its leases is. */
+/**
+ * Acquires some of the names in random order. A look covers the set: it is lost as soon as one of its leases
+ * is lost.
+ */
 async function several(
   leases: Leases,
   names: readonly string[],
