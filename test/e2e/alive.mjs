@@ -1,9 +1,10 @@
-// Waits in each way, with nothing of its own that keeps the process alive. Then it has leases open, and nothing to do.
+// Waits in each way while nothing else keeps the process alive. Afterwards the process has open leases and
+// nothing to do.
 const { library, urls, options, ttl, closes } = JSON.parse(process.argv[2]);
 const { open } = await import(library);
 
 const say = (...words) => process.stdout.write(`${words.join(" ")}\n`);
-/** A timer that keeps nothing alive. */
+/** A timer that doesn't keep the process alive. */
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 const leases = await open(...urls, options);

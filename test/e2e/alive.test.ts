@@ -10,8 +10,8 @@ import { type LocalCluster, startLocalCluster } from "../support/local-cluster.j
 import type { RunningCore } from "../../packages/core/src/server/config/flags.js";
 
 /**
- * What keeps a process alive, on every ground: a call that waits and a lease that is held do, leases that are only
- * open do not. Stores that need a server are in `test/stores/alive.test.ts`.
+ * What keeps a process alive, on every ground: a waiting call and a held lease do, leases that are only open
+ * don't. Stores that need a server are in `test/stores/alive.test.ts`.
  */
 
 let folder: string;
@@ -46,7 +46,7 @@ afterAll(async () => {
 
 const directories = () => `file://${["a", "b", "c"].map((name) => join(folder, name)).join(",")}`;
 
-describe("a process lives as long as it waits or holds, and not because leases are open", () => {
+describe("a process lives as long as a call waits or a lease is held, not because leases are open", () => {
   test.each<[string, () => readonly string[], string, object?]>([
     ["memory", () => ["memory:alive"], "1s"],
     ["Δ-leases in memory", () => ["delta+memory:alive"], "2s"],
@@ -56,7 +56,7 @@ describe("a process lives as long as it waits or holds, and not because leases a
     ["members, in a worker thread", () => cluster.urls, "1s", { renewInWorker: "10s" }],
     ["a core", () => core.clientUrls.map((url) => url.replace("http", "core")), "2s"],
   ])("on %s", async (ground, urls, ttl, options) => {
-    // Its streams stay open from the first lease to the end.
+    // The core's streams stay open from the first lease until `close()`.
     const closes = ground === "a core";
     expect(await runProgram({ urls: urls(), ttl, options, closes })).toEqual(alive);
   });

@@ -27,31 +27,31 @@ import { type HistoryReport, describeReport } from "../../packages/leasehold/src
 import { Network } from "./proxy.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
-/** Settings of every cluster here: short, so that there is something to see within seconds. */
+/** Settings of every cluster in these tests: short, so that leases expire within seconds. */
 export const ttlMs = 2_000;
 export const skewMs = 20;
 export const rpcTimeoutMs = 150;
 export const recoveryMs = recoveryOf({ ttlMaxMs: ttlMs, maxClockSkewMs: skewMs, rpcTimeoutMs });
 
-/** A process takes a moment to start; on a busy machine, several. */
+/** A process starts in a moment; on a busy machine, in several seconds. */
 const startMsMax = 20_000;
 const holderPath = fileURLToPath(new URL("holder.mjs", import.meta.url));
 
-/** What a holder process is told to do. */
+/** Orders for a holder process. */
 export interface HolderOrders {
   readonly name: string;
   readonly endpoints: readonly string[];
   readonly resources: readonly string[];
   readonly journal: string;
-  /** For its journal's header. */
+  /** The header of its journal. */
   readonly run: { readonly run: string; readonly clock: string };
-  /** How long it keeps each lease, and how long it pauses between two: from, to. */
+  /** How long it holds each lease, and how long it pauses between two, ms: minimum and maximum. */
   readonly holdMs: readonly [number, number];
   readonly pauseMs: readonly [number, number];
   readonly waitMs: number;
-  /** It goes on saying that it holds a lease that it has lost. */
+  /** Goes on reporting a lost lease as held. */
   readonly liesAfterLoss: boolean;
-  /** It writes to what the lease protects as long as it holds it: {@link ArenaOptions.guard}. */
+  /** Writes to the guarded resource while it holds the lease: see {@link ArenaOptions.guard}. */
   readonly writes?: boolean;
 }
 
@@ -59,14 +59,17 @@ export type HolderWishes = Partial<Omit<HolderOrders, "endpoints" | "journal" | 
   readonly resources: readonly string[];
 };
 
-/** What the leases of an arena protect: decides on a write by its token, and writes its decisions into a journal of its own. */
+/**
+ * The resource that the leases of an arena protect. It decides on a write by its token, and writes its
+ * decisions to a journal of its own.
+ */
 export interface Guard {
   decide(resource: string, token: bigint): "accepted" | "refused";
 }
 
 interface HolderNews {
   readonly type: "started" | "acquired" | "released" | "lost" | "trouble" | "write";
-  /** Of a write. */
+  /** The number of a write. */
   readonly id?: number;
   readonly token?: string;
   readonly resource?: string;
@@ -79,7 +82,7 @@ interface HolderNews {
 export interface Holder {
   readonly name: string;
   readonly pid: number;
-  /** What it holds now, as far as it told. */
+  /** The resources that it holds, by its last report. */
   readonly holding: ReadonlySet<string>;
   readonly losses: number;
   readonly troubles: readonly string[];
@@ -132,22 +135,22 @@ interface MemberPlace {
 export interface ArenaOptions {
   readonly members?: readonly string[];
   readonly proxied?: boolean;
-  /** Of the members' longest lease, which the holders take; {@link ttlMs} unless told otherwise. */
+  /** The members' longest lease, which the holders take. Default: {@link ttlMs}. */
   readonly ttlMs?: number;
-  /** One of the protocol's known mistakes, for all members to make. */
+  /** One of the protocol's known mistakes, planted in all members. */
   readonly memberFault?: Fault;
-  /** What holders that write write to. */
+  /** Makes the resource that holders with `writes` write to. */
   readonly guard?: (folder: string, run: Arena["run"]) => Guard;
-  /** What is added to a member's environment. */
+  /** Additional environment of a member. */
   readonly memberEnv?: (id: string) => NodeJS.ProcessEnv;
 }
 
-/** A cluster of member processes, holders that contend for its leases, and whatever happens to them. */
+/** A cluster of member processes, holders that contend for its leases, and the faults that strike them. */
 export class Arena {
   readonly network = new Network();
   readonly endpoints: string[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-e2e-"));
-  /** What heads every journal. */
+  /** The header of every journal. */
   readonly run = { run: randomUUID(), clock: steadyClockOf("self") };
   readonly #journal = join(this.folder, "arena.journal");
   readonly #members = new Map<string, MemberPlace>();
@@ -158,10 +161,15 @@ export class Arena {
   #memberFault: Fault | undefined;
   #memberEnv: (id: string) => NodeJS.ProcessEnv = () => ({});
   readonly #stopped = new Set<number>();
-  /** By resource. One that was stopped may not have said yet that it has lost a lease, so the last word counts. */
+  /**
+   * The latest holder of each resource. A stopped holder may not have reported its loss yet, so the last
+   * report counts.
+   */
   readonly #latest = new Map<string, Holder>();
 
-  /** Starts the members; `proxied` puts {@link Arena.network} in front of each. Resolves when all are ready. */
+  /**
+   * Starts the members. `proxied` puts {@link Arena.network} in front of each. Resolves when all are ready.
+   */
   static async start(options: ArenaOptions = {}): Promise<Arena> {
     const { members = ["a", "b", "c"], proxied = false } = options;
     const arena = new Arena();
@@ -217,11 +225,11 @@ export class Arena {
     );
   }
 
-  /** kill -9, and the same member again at once: it has forgotten everything. */
+  /** Kills the members with SIGKILL and starts them again at once, with nothing remembered. */
   async restartMembers(...ids: string[]): Promise<void> {
     const before = ids.map((id) => this.#place(id).process!);
     for (const { pid } of before) this.kill(pid);
-    // Its port is free when it is gone.
+    // A member's port is free once the process is gone.
     await Promise.all(before.map(({ finished }) => finished));
     for (const id of ids) this.startMember(id);
   }
@@ -230,7 +238,7 @@ export class Arena {
     return this.#place(id).process!.pid;
   }
 
-  /** What a member has said of troubles. */
+  /** The standard error of a member. */
   memberLog(id: string): string {
     return this.#place(id).process!.stderr();
   }
@@ -271,7 +279,7 @@ export class Arena {
     return Array.from({ length: count }, () => this.addHolder(wishes));
   }
 
-  /** The participant that says that it holds the resource. */
+  /** The holder that reports the resource as held. */
   async holderOf(resource: string, withinMs = startMsMax): Promise<Holder> {
     const find = (): Holder | undefined => {
       const holder = this.#latest.get(resource);
@@ -281,14 +289,14 @@ export class Arena {
     return await eventually(`somebody holds ${resource}`, find, withinMs);
   }
 
-  /** What the cluster promises, as the holders were told it. */
+  /** The cluster's `takeoverMsMax`, as reported to the holders. */
   async takeoverMsMax(): Promise<number> {
     const find = (): number | undefined =>
       this.#holders.find((holder) => holder.takeoverMsMax)?.takeoverMsMax;
     return await eventually("a holder has started", find, startMsMax);
   }
 
-  /** The build, or a copy of it with one of the protocol's known mistakes in it. */
+  /** The build, or a copy with one of the protocol's known mistakes in it. */
   #buildWith(fault: Fault | undefined): string {
     if (fault === undefined) return dist;
     const copy = join(this.folder, `build-${fault}`);
@@ -299,7 +307,7 @@ export class Arena {
     for (const file of new Set(edits.map((edit) => edit.file))) {
       const path = join(copy, file.replace("/src/", "/dist/").replace(/\.ts$/, ".js"));
       const own = edits.filter((edit) => edit.file === file);
-      // What is built has short names, so the mistake is made in the source.
+      // Names in the build are minified, so the mistake is made in the source.
       const source = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
       const { code } = transformSync(file, made(source, own, fault), { target: "es2023" });
       writeFileSync(path, code);
@@ -307,7 +315,7 @@ export class Arena {
     return build;
   }
 
-  // What happens to processes. Each is written down after it was done.
+  // Faults. Each is written to the journal after it happened.
 
   kill(pid: number): void {
     process.kill(pid, "SIGKILL");
@@ -316,7 +324,7 @@ export class Arena {
     this.#note("killed", pid);
   }
 
-  /** kill -9 of the holder; resolves with the one that took over. */
+  /** Kills the holder with SIGKILL. Resolves with the holder that took over. */
   async replaceHolderOf(resource: string): Promise<Holder> {
     const victim = await this.holderOf(resource);
     this.kill(victim.pid);
@@ -330,7 +338,7 @@ export class Arena {
   }
 
   continue(pid: number): void {
-    // Written down before, so that the first look after it counts as such.
+    // Written before the signal, so that the process's first look comes after the entry.
     this.#note("continued", pid);
     process.kill(pid, "SIGCONT");
     this.#stopped.delete(pid);
@@ -344,9 +352,9 @@ export class Arena {
     appendFileSync(this.#journal, historyLine({ event, m: process.hrtime.bigint(), pid }));
   }
 
-  // The end
+  // The end of a run.
 
-  /** Lets the holders finish, and judges what all have written. */
+  /** Lets the holders finish, and judges all journals. */
   async judge(): Promise<HistoryReport> {
     for (const { child } of this.#holders) child.kill("SIGTERM");
     const finished = Promise.all(this.#holders.map((holder) => holder.exited));
@@ -358,7 +366,9 @@ export class Arena {
     return checkHistory(Object.fromEntries(texts));
   }
 
-  /** Leaves no process and no file behind; keeps the files when `LEASEHOLD_E2E_KEEP` is set. */
+  /**
+   * Ends all processes and deletes all files, except when `LEASEHOLD_E2E_KEEP` is set: then the files stay.
+   */
   async close(): Promise<void> {
     for (const { child } of this.#holders) child.kill("SIGKILL");
     const members = [...this.#members.values()].flatMap((place) => place.process ?? []);
@@ -374,19 +384,19 @@ export class Arena {
   }
 }
 
-/** One line for the test's output. */
+/** Prints one line to the test's output. */
 export function report(line: string): void {
   process.stdout.write(`    ${line}\n`);
 }
 
-/** The verdict must be that all is well and was put to the test. */
+/** Expects a clean verdict of a run in which enough happened. */
 export function expectClean(history: HistoryReport): void {
   const text = describeReport(history);
   report(text);
   if (history.verdict !== "clean") throw new Error(text);
 }
 
-/** The name under which a command that was given none takes its leases. */
+/** The default name under which a command takes its leases. */
 export function commandName(pid: number): string {
   return `${hostname()}-${pid}`.replaceAll(/[^A-Za-z0-9_-]/g, "-");
 }

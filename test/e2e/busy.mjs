@@ -1,10 +1,10 @@
-// A program whose event loop is blocked, with its leases renewed in a worker thread or not. What it is told comes as
-// messages of its parent; what it finds goes back.
+// A program whose event loop is blocked, with or without a worker thread that renews its leases. Orders
+// arrive as messages from the parent; results go back the same way.
 import { syncBuiltinESMExports } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import threads from "node:worker_threads";
 
-/** The thread that the library starts, so that it can be ended from outside. */
+/** The thread that the library starts, kept so that it can be ended from outside. */
 let worker;
 threads.Worker = class extends threads.Worker {
   constructor(...args) {
@@ -31,7 +31,7 @@ function look() {
 }
 
 const acts = {
-  /** Blocks the event loop, looks first thing after it, and again when timers have run. */
+  /** Blocks the event loop, then looks at the lease first thing, and again when timers have run. */
   async block(forMs) {
     const from = performance.now();
     while (performance.now() - from < forMs);
@@ -39,7 +39,7 @@ const acts = {
     await sleep(50);
     return { first, later: look(), aborted: abortedBy?.code, token: lease.token.toString() };
   },
-  /** Looks on, without a pause, while the lease is not renewed by itself any more. */
+  /** Ends the worker thread and looks at the lease, in short intervals, while nothing renews it. */
   async loseWorker(forMs) {
     const watched = (async () => {
       for await (const _change of leases.watch(""));

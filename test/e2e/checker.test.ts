@@ -4,12 +4,12 @@ import { Arena, report, ttlMs } from "./arena.js";
 import { describeReport } from "../../packages/leasehold/src/testing/history/report.js";
 import { eventually } from "../support/built.js";
 
-/** The checker itself is put to the test: a run that is wrong must not pass. */
+/** Tests of the checker itself: it must not pass a run with a violation. */
 
 let arena: Arena;
 afterEach(() => arena.close());
 
-test("a holder that goes on after it has lost its lease is caught", async () => {
+test("a holder that uses its lease after losing it is caught", async () => {
   arena = await Arena.start();
   const liar = arena.addHolder({ resources: ["one"], holdMs: [30_000, 30_000], liesAfterLoss: true });
   await arena.holderOf("one");
@@ -30,22 +30,22 @@ test("a holder that goes on after it has lost its lease is caught", async () => 
 });
 
 test("members that take part at once after a restart, having forgotten everything, are caught", async () => {
-  // Longer than members take to start and to connect, on a busy machine too.
+  // Longer than members take to start and to connect, even on a busy machine.
   arena = await Arena.start({ proxied: true, memberFault: "noRecoveryWait", ttlMs: 20_000 });
   const holders = arena.addHolders(3, { resources: ["one"], holdMs: [30_000, 30_000] });
   const holder = await arena.holderOf("one");
-  // It can tell the members nothing while they forget it, and its lease runs on.
+  // The holder cannot reach the members while they restart, and its lease continues.
   arena.network.cutBothWays(holder.name, "*");
   await arena.restartMembers("a", "b", "c");
   const isTaken = (): boolean => holders.some((one) => one !== holder && one.holding.has("one"));
-  await eventually("another has it too", isTaken, 15_000);
+  await eventually("a second holder has it too", isTaken, 15_000);
   await sleep(ttlMs / 4);
   const history = await arena.judge();
   report(describeReport(history).replaceAll("\n", "\n    "));
   expect(history.violations.map((violation) => violation.rule)).toEqual(["overlap"]);
 });
 
-test("a run in which nothing happened is no success", async () => {
+test("a run in which nothing happened doesn't pass", async () => {
   arena = await Arena.start();
   arena.addHolder({ resources: ["one"], holdMs: [100, 200] });
   await arena.holderOf("one");

@@ -1,4 +1,5 @@
-// A client that takes a lease again and again, keeps it as long as it can, and tells its parent all that becomes of it.
+// A client that takes a lease again and again, keeps it as long as it can, and reports each change to its
+// parent.
 import { setTimeout as sleep } from "node:timers/promises";
 
 const { library, urls, name, resource = name } = JSON.parse(process.argv[2]);

@@ -11,7 +11,10 @@ import { dist } from "../support/built.js";
 import { Arena, report } from "./arena.js";
 import { FakeClock, isFaketimeInstalled } from "./fake-clock.js";
 
-/** Wall clocks that jump or run away, in real processes: each ends in the state that docs/operations.md tells of, and comes back. */
+/**
+ * Wall clocks of real processes that jump or drift: each process reaches the state that docs/operations.md
+ * describes, and recovers.
+ */
 
 interface News {
   readonly type: "started" | "acquired" | "failed" | "lost";
@@ -32,7 +35,7 @@ class Client {
     this.#child.on("message", (news) => this.news.push(news as News));
   }
 
-  /** The next news of this kind that comes after those up to `from`. */
+  /** The next news of this kind after the first `from` entries. */
   async next(type: News["type"], from: number, withinMs = 15_000, code?: string): Promise<News> {
     const end = performance.now() + withinMs;
     for (;;) {
@@ -101,7 +104,7 @@ const jumps = [
 
 describe.runIf(isFaketimeInstalled)("a member's wall clock moves", () => {
   test.each(jumps)(
-    "%s, and it has no vote and says why, the others go on, and it comes back",
+    "%s: it has no vote and reports why, the others go on, and it comes back",
     async (_, change) => {
       arena = await Arena.start({ memberEnv: (id) => (id === "c" ? clock.env : {}) });
       const bystander = client("bystander");
@@ -123,7 +126,7 @@ describe.runIf(isFaketimeInstalled)("a member's wall clock moves", () => {
 
 describe.runIf(isFaketimeInstalled)("a client's wall clock moves", () => {
   test.each(jumps)(
-    "%s, and its lease is lost, attempts say why, others go on, and it comes back",
+    "%s: its lease is lost, attempts fail with the reason, others go on, and it comes back",
     async (_, change) => {
       arena = await Arena.start();
       const bystander = client("bystander");
@@ -133,7 +136,8 @@ describe.runIf(isFaketimeInstalled)("a client's wall clock moves", () => {
       clock.set(change);
       const lost = await victim.next("lost", before, 10_000);
       expect(lost.code).toBe("LEASE_LOST");
-      // A step shows in the first look; a clock that runs away may first pass the end of the lease.
+      // A step shows in the first look. With a clock that runs away, the end of the lease may be passed
+      // first.
       expect(["expired", "clock-fault"]).toContain(lost.reason);
       const failed = await victim.next("failed", before, 10_000, "CLOCK_SKEW");
       expect(failed.message).toMatch(

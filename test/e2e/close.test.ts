@@ -9,11 +9,14 @@ import type { Leases, OpenOptions } from "leasehold";
 import { dist } from "../support/built.js";
 import { Arena } from "./arena.js";
 
-/** `close()` settles within its bound, leaves no handle open, and the process ends by itself, whatever it was doing. */
+/**
+ * `close()` settles within its bound, leaves no handle open, and lets the process end by itself, whatever the
+ * client was doing.
+ */
 
 const closerPath = fileURLToPath(new URL("closer.mjs", import.meta.url));
 
-/** One second for leaders and one for what is to be given back; the rest is a busy machine. */
+/** One second for leaders and one for releases; the rest is slack for a busy machine. */
 const closeMsMax = 3_000;
 
 interface Closed {

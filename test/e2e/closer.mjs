@@ -1,4 +1,4 @@
-// A program that closes its client in the middle of something, and then has to end by itself.
+// A program that closes its client in the middle of something, and then must end by itself.
 import { setTimeout as sleep } from "node:timers/promises";
 
 const { library, urls, options, situation } = JSON.parse(process.argv[2]);
@@ -35,7 +35,7 @@ process.once("message", async () => {
   const from = performance.now();
   await leases.close();
   const tookMs = performance.now() - from;
-  // What has been closed in this turn is gone in the next.
+  // Handles closed in this turn of the event loop are gone in the next.
   await new Promise(setImmediate);
   const handles = process.getActiveResourcesInfo().filter((name) => !/^(Pipe|Immediate)/.test(name));
   process.send({ tookMs, handles, outcomes });
