@@ -16,21 +16,22 @@ import { PlantedBuild } from "../support/planted-build.js";
 import { freePorts } from "../free-ports.js";
 
 /**
- * A command that is asked to end while it still starts ends as it would later, at whatever moment: swept from the first line of ours
- * that runs until it works. Before that, Node ends by the signal.
+ * A command that is asked to end while it is starting ends in the same way as a running one, at any moment.
+ * The moments are swept from the first line of our code until the command works. Before that, the signal ends
+ * Node.
  */
 
 const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 4);
-/** For as long as a command needs to start on a busy machine. */
+/** The time that a command needs to start on a busy machine. */
 const SWEEP_MS = 400;
-/** After which it works, on a machine that is not busy. */
+/** The time after which a command works, on a machine that isn't busy. */
 const WORKS_MS = 2_000;
-/** After which a command that was not seen to listen has let go of signals. */
+/** The time after which a command that was never seen to listen has stopped catching signals. */
 const LETS_GO_MS = 5_000;
-/** Above which an end has waited for something else. */
+/** A command that takes longer to end has waited for something else. */
 const END_MS_MAX = 10_000;
 const GOLDEN_SECTION = (Math.sqrt(5) - 1) / 2;
-/** In the set of caught signals: Node itself does not catch this one. */
+/** SIGHUP's bit in the set of caught signals: Node itself doesn't catch it. */
 const HANGUP_BIT = 1n;
 
 const folder = mkdtempSync(join(tmpdir(), "leasehold-early-"));
@@ -41,7 +42,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** True when it runs code of ours. */
+/** True once the process runs our code. */
 function listens(pid: number): boolean {
   try {
     const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
@@ -60,7 +61,7 @@ async function signalledAfter(
   const running = leasehold(words, {}, build);
   started.push(running);
   const begunMs = performance.now();
-  // What lets signals go does so within milliseconds, which a busy machine may not see.
+  // A command that stops catching signals does so within milliseconds, which a busy machine may miss.
   const hasLetGo = () => performance.now() - begunMs > LETS_GO_MS;
   await eventually("it listens", () => listens(running.pid) || hasLetGo(), 20_000);
   await sleep(afterMs);
@@ -72,7 +73,7 @@ async function signalledAfter(
   return finished;
 }
 
-/** Slows the loading of our modules down, and says when it begins: a hook, as `--import` takes it. */
+/** A hook for `--import` that delays the loading of our modules and reports its beginning. */
 const slowLoading = `data:text/javascript,${encodeURIComponent(`
   import { register } from "node:module";
   register("data:text/javascript," + encodeURIComponent(\`
@@ -104,7 +105,7 @@ async function endsOf(words: readonly string[], signal: NodeJS.Signals, build?: 
 }
 
 const memory = ["--endpoints", "memory:"];
-/** Nobody listens there: opening takes as long as one is willing to wait. */
+/** An endpoint on which nothing listens: opening takes as long as `--wait` allows. */
 const nobody = ["--endpoints", "127.0.0.1:1", "--wait", "10m"];
 const stores = ["a", "b", "c"].map((name) => join(folder, name));
 for (const store of stores) mkdirSync(store);
@@ -113,7 +114,7 @@ const [peerPort, clientPort, corePort, upPort] = await freePorts(6);
 const urls = (port: number | undefined): string => `http://127.0.0.1:${port}`;
 const coreFlags = ["--listen-client-urls", urls(clientPort), "--listen-peer-urls", urls(corePort)];
 
-describe.skipIf(process.platform !== "linux").concurrent("a signal while it starts ends", () => {
+describe.skipIf(process.platform !== "linux").concurrent("a signal during the start ends", () => {
   test.for([
     ["run, before the command and in it", ["run", "x", ...memory, "--", "sleep", "300"], 143],
     ["run that waits for members", ["run", "x", ...nobody, "--", "sleep", "300"], 143],
@@ -132,17 +133,17 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal while it star
   });
 
   test(
-    "a command that has nothing to put in order, which dies of the signal",
+    "a command without anything to clean up, which dies of the signal",
     { timeout: 600_000 },
     async ({ expect }) => {
       const words = ["get", "x", "--endpoints", "127.0.0.1:1", "--timeout", "1m"];
-      // Bundled, it holds signals for too short a time to be seen.
+      // The bundled command holds signals for too short a time to be seen.
       for (const end of await endsOf(words, "SIGTERM", unbundled))
         expect(end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
     },
   );
 
-  test("what runs on leases in memory, which nothing else keeps alive, goes on until the signal", async ({
+  test("a command on leases in memory, which nothing else keeps alive, runs until the signal", async ({
     expect,
   }) => {
     for (const words of [
@@ -157,14 +158,14 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal while it star
       });
   });
 
-  test("a command that is still being loaded, hold in order and get by the signal", async ({ expect }) => {
+  test("a command that is still being loaded: hold in order, get by the signal", async ({ expect }) => {
     const hold = ["hold", "x", ...memory];
     expect(await signalledWhileItLoads(hold)).toMatchObject({ code: 0, signal: null });
     const get = ["get", "x", "--endpoints", "127.0.0.1:1"];
     expect(await signalledWhileItLoads(get)).toMatchObject({ code: null, signal: "SIGTERM" });
   });
 
-  test("a hold that is being loaded by the signal itself, if signals are not held from the first moment", async ({
+  test("a hold that is still being loaded by the signal itself, if signals are not held from the start", async ({
     expect,
   }) => {
     using build = new PlantedBuild({ "main.js": [["holdSignals();", ""]] });

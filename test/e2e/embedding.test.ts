@@ -10,7 +10,7 @@ import { dist } from "../support/built.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 
-/** Programs whose event loop is blocked, and what becomes of their leases. */
+/** Programs whose event loop is blocked, and the effect on their leases. */
 
 const ttlMs = 1_000;
 const busyPath = fileURLToPath(new URL("busy.mjs", import.meta.url));
@@ -64,7 +64,10 @@ async function start(options: OpenOptions): Promise<{ token: string; holder: str
   return busy.heard();
 }
 
-/** What the rival gets while something else goes on. */
+/**
+ * Lets the rival wait for the lease while `something` runs. Resolves with the result and the lease that the
+ * rival got.
+ */
 async function meanwhile<T>(something: Promise<T>): Promise<{ result: T; taken: Lease | undefined }> {
   const stop = new AbortController();
   let taken: Lease | undefined;
@@ -80,7 +83,7 @@ async function meanwhile<T>(something: Promise<T>): Promise<{ result: T; taken: 
 }
 
 describe("an event loop that is blocked for three times the ttl", () => {
-  test("loses the lease and says so on the first look; the successor has it", async () => {
+  test("loses the lease and reports it on the first look; the successor has it", async () => {
     const { token } = await start({});
     const { result, taken } = await meanwhile(
       busy!.ask<{ first: Look; later: Look; aborted?: string }>("block", 3 * ttlMs),
@@ -107,7 +110,7 @@ describe("an event loop that is blocked for three times the ttl", () => {
     expect((await rival.acquire("busy", { wait: 300 })).token).toBeGreaterThan(BigInt(token));
   });
 
-  test("loses it also then, when it is busy for longer than it said that it would be", async () => {
+  test("loses the lease despite a worker thread when it is blocked for longer than `renewInWorker` allows", async () => {
     await start({ renewInWorker: "1s" });
     const { result, taken } = await meanwhile(busy!.ask<{ first: Look }>("block", 5 * ttlMs));
     expect(result.first).toMatchObject({ held: false, code: "LEASE_LOST" });
@@ -115,7 +118,7 @@ describe("an event loop that is blocked for three times the ttl", () => {
   });
 });
 
-test("a worker thread that dies: the lease is lost before another has it, and nothing new can be had", async () => {
+test("a worker thread that dies: the lease is lost before another client has it, and no new lease can be acquired", async () => {
   await start({ renewInWorker: true });
   const losing = busy!.ask<{
     lastHeldAt: number;
@@ -136,7 +139,7 @@ test("a worker thread that dies: the lease is lost before another has it, and no
   await busy!.exited;
 });
 
-/** A thread that opens a client and holds a lease when it is told to. */
+/** A thread that opens a client and, on a message, acquires a lease. */
 const threadSource = `
   const { parentPort, workerData } = require("node:worker_threads");
   (async () => {

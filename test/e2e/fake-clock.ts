@@ -2,8 +2,8 @@ import { existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * The wall clock of one process, to be set as a test likes (libfaketime). The steady clock stays what it is, as on a machine
- * whose time somebody sets.
+ * A settable wall clock for one process (libfaketime). The steady clock is unaffected, as on a machine whose
+ * time is set.
  */
 
 const folders = ["/usr/lib", "/usr/local/lib", "/usr/lib64"];
@@ -22,7 +22,9 @@ function findLibrary(): string | undefined {
 
 const library = findLibrary();
 
-/** Debian's package `faketime` (`.ci/run` installs it); without it these tests cannot run. */
+/**
+ * True if Debian's package `faketime` is installed (`.ci/run` does that); without it these tests cannot run.
+ */
 export const isFaketimeInstalled = library !== undefined;
 
 export class FakeClock {
@@ -33,7 +35,7 @@ export class FakeClock {
     this.set("+0");
   }
 
-  /** What a process needs to live by this clock. */
+  /** The environment that puts a process on this clock. */
   get env(): NodeJS.ProcessEnv {
     return {
       LD_PRELOAD: library,
@@ -43,9 +45,12 @@ export class FakeClock {
     };
   }
 
-  /** In libfaketime's words: `+3s`, `-2h`, `+0 x1.1` for a clock that is a tenth too fast from the process's start on. */
+  /**
+   * Sets the clock in libfaketime's notation: `+3s`, `-2h`, or `+0 x1.1` for a clock that has been a tenth
+   * too fast since the process started.
+   */
   set(what: string): void {
-    // Swapped in, as the process reads it all the time.
+    // Replaced by a rename, as the process may read the file at any moment.
     writeFileSync(`${this.#file}.new`, `${what}\n`);
     renameSync(`${this.#file}.new`, this.#file);
   }

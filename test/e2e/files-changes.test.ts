@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 
-/** A follower of a folder by HTTP, whose nodes are killed. */
+/** A follower of a folder over HTTP, while nodes are killed. */
 
 const script = fileURLToPath(new URL("files-node.mjs", import.meta.url));
 const names = ["a", "b", "c"] as const;
@@ -40,7 +40,7 @@ async function startAll(): Promise<void> {
 
 const anyUrl = (): string => urls.get(names[Math.floor(Math.random() * names.length)]!)!;
 
-/** The version of the file; undefined if it may not be there. */
+/** Writes a file. Resolves with its version, or with `undefined` if the outcome is uncertain. */
 async function put(path: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(8_000);
@@ -60,7 +60,10 @@ interface Told {
   readonly version?: string;
 }
 
-/** Follows at one node for a while, from the last id. What is cut off in the middle was not told. */
+/**
+ * Follows the changes at one node for a while, from the last id on. A change that was cut off halfway doesn't
+ * count.
+ */
 async function follow(url: string, told: Told[], lastId: { is: string }, ms: number): Promise<void> {
   try {
     const { status, body } = await fetch(`${url}/d`, {
@@ -82,7 +85,7 @@ async function follow(url: string, told: Told[], lastId: { is: string }, ms: num
       }
     }
   } catch {
-    // The node has died, or it is time for another one.
+    // The node has died, or it is time to use another one.
   }
 }
 

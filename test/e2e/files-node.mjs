@@ -1,4 +1,7 @@
-/** A process that is a node of replicated files, and a member of the leases' cluster. It does what it is sent, and answers. */
+/**
+ * A process that is a node of replicated files and a member of the lease cluster. It carries out the calls it
+ * is sent, and answers each.
+ */
 import { performance } from "node:perf_hooks";
 
 const { startMember } = await import("leasehold");

@@ -8,19 +8,19 @@ import { afterEach, expect, test } from "vitest";
 import { type FileOperations, judgeFile } from "../../packages/sim/src/files/history.js";
 import { freePorts } from "../free-ports.js";
 
-/** Three processes with replicated files on real directories and sockets, killed and stopped. */
+/** Three processes with replicated files on real directories and sockets, which are killed and stopped. */
 
 const script = fileURLToPath(new URL("files-node.mjs", import.meta.url));
 const names = ["a", "b", "c"] as const;
 type Name = (typeof names)[number];
 const paths = ["one", "two"];
 const ttl = "1500ms";
-/** Of one call, as each node was told, and what it takes beside that. */
+/** The limit of one call, as given to each node, with some slack. */
 const callMsMax = 9_000;
 
 type Answer = { readonly result?: unknown; readonly error?: string };
 
-/** One node: a process, and what it was asked. */
+/** One node: its process and the calls in flight. */
 class Node {
   readonly #start: () => ChildProcess;
   readonly #pending = new Map<number, (answer: Answer) => void>();
@@ -83,15 +83,15 @@ async function startAll(): Promise<void> {
   }
 }
 
-/** Where each file is written: each of these places is judged by itself. */
+/** The offsets at which files are written; each of these places is judged by itself. */
 const offsets = [0, 4_096, 8_192];
 const histories = new Map<string, FileOperations>(
   paths.flatMap((path) => offsets.map((offset) => [`${path} ${offset}`, []])),
 );
-/** What was refused with one of these was not done. */
+/** A call refused with one of these was not done. */
 const refusals = new Set(["NO_QUORUM", "FILE_NOT_FOUND"]);
 
-/** One call, as it stands in the history of its place. */
+/** Makes one call and adds it to the history of its place. Resolves with true if it was done. */
 async function call(path: string, offset: number, text?: string): Promise<boolean> {
   const node = nodes.get(names[Math.floor(Math.random() * names.length)]!)!;
   const calledAt = performance.now();
@@ -114,7 +114,10 @@ async function call(path: string, offset: number, text?: string): Promise<boolea
   return error === undefined;
 }
 
-/** What is uncertain and was read by nobody needs no place in an order: each value is written once. */
+/**
+ * Leaves out uncertain writes that nobody has read: each value is written once, so they need no position in
+ * the order.
+ */
 function withoutUnseen(history: FileOperations): FileOperations {
   const seen = new Set(
     history.flatMap(({ output }) => (typeof output === "object" ? (output.text ?? []) : [])),

@@ -1,4 +1,4 @@
-// A client that asks a member for leases as fast as the member reads, without ever waiting for an answer.
+// A client that sends lease requests as fast as the member reads, without ever waiting for an answer.
 const { dist, address } = JSON.parse(process.argv[2]);
 const [{ Transport }, { Message, Kind }, { realWorld }, { cellFunctionVersion }] = await Promise.all(
   [
@@ -12,7 +12,7 @@ const [{ Transport }, { Message, Kind }, { realWorld }, { cellFunctionVersion }]
 const world = realWorld();
 const message = new Message();
 let sent = 0;
-/** Messages for one turn of the event loop: more than a member handles meanwhile. */
+/** Messages in one turn of the event loop: more than a member handles in that time. */
 const burst = 2_000;
 
 function flood(link) {

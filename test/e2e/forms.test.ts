@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { startLocalCluster } from "../support/local-cluster.js";
 
-/** Readers, writers and users of a pool as processes of their own, which are killed and stopped. */
+/** Readers, writers and users of a pool as separate processes, which are killed and stopped. */
 
 const script = fileURLToPath(new URL("form-holder.mjs", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "leasehold-forms-"));
 const journal = join(folder, "journal");
-/** Until enough has happened, which takes longer on a machine that is busy. */
+/** The run ends when enough has happened, which takes longer on a busy machine. */
 const [runMsMin, runMsMax] = [12_000, 90_000];
 const processes = 6;
 const limitMax = 3;
@@ -42,7 +42,7 @@ function holdsIn(text: string): Hold[] {
   return [...holds.values()].sort((one, other) => (one.from < other.from ? -1 : 1));
 }
 
-/** What is wrong with holds, in the order in which they began. */
+/** The violations of a list of holds, which is in the order in which they began. */
 function violations(holds: readonly Hold[]): string[] {
   const found: string[] = [];
   for (const [index, later] of holds.entries()) {
@@ -64,7 +64,7 @@ function overlapsOfReaders(holds: readonly Hold[]): number {
   return readers.filter((one, index) => index > 0 && readers[index - 1]!.until > one.from).length;
 }
 
-/** What has not happened often enough to show anything. */
+/** The events that haven't happened often enough for the run to prove anything. */
 function shortOf(holds: readonly Hold[]): string[] {
   const count = (what: string) => holds.filter(({ kind }) => kind === what).length;
   const counts = [
@@ -76,7 +76,7 @@ function shortOf(holds: readonly Hold[]): string[] {
   return counts.filter(([, found, least]) => found <= least).map(([what, found]) => `${found} ${what}`);
 }
 
-test("readers hold beside each other and a writer alone, and a pool has no more users than its limit, whoever is killed or stopped", async () => {
+test("readers hold together and a writer alone, and a pool has no more users than its limit, whichever processes are killed or stopped", async () => {
   const cluster = await startLocalCluster();
   const start = () => {
     const child = spawn(process.execPath, [script, journal, ...cluster.urls], { stdio: "inherit" });
@@ -114,7 +114,7 @@ test("readers hold beside each other and a writer alone, and a pool has no more 
   expect(shortOf(holds)).toEqual([]);
 });
 
-test("a reader beside a writer, one slot twice, a falling token and a slot beyond the limit are seen", () => {
+test("a reader with a writer, one slot twice, a falling token and a slot beyond the limit are seen", () => {
   const judged = (...lines: string[]) => violations(holdsIn(lines.join("\n"))).join();
   expect(judged("1 0 reader book 1 10 20", "2 0 reader book 2 15 30", "3 0 writer book 3 40 50")).toBe("");
   expect(judged("1 0 reader book 1 10 20", "2 0 writer book 2 15 30")).toContain("held at one time");

@@ -1,6 +1,7 @@
 /**
- * A participant in a process of its own: `node grid-holder.mjs <dist> <ground> <name> <ttlMax> <folder>…`. Takes the resource `r`,
- * keeps it, and prints one JSON line for each thing that happens, with the steady clock that all processes of a machine share.
+ * A participant in a process of its own: `node grid-holder.mjs <dist> <ground> <name> <ttlMax> <folder>…`. It
+ * takes the resource `r`, keeps it, and prints one JSON line for each event, with the time on the steady
+ * clock that all processes of a machine share.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -41,7 +42,7 @@ const leases = new LeaseManager(provider, world);
 const alive = setInterval(() => {}, 1_000);
 say("opened");
 
-/** Rounds of taking and giving back, for their times. */
+/** Rounds of acquiring and releasing, to measure their times. */
 const rounds = Number(process.env["ROUNDS"] ?? 0);
 const took = { take: [], renew: [], release: [] };
 const timed = async (kind, body) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { dist, eventually } from "../support/built.js";
 
-/** Leases on three directories among processes of their own: the grid, and for comparison Δ-leases. */
+/** Leases on three directories between separate processes: the grid, and Δ-leases for comparison. */
 
 const holderPath = fileURLToPath(new URL("grid-holder.mjs", import.meta.url));
 const ttlMaxMs = 2_000;
@@ -33,7 +33,7 @@ class Holder {
     });
   }
 
-  /** Tells it to go on: to want the resource, and then to give it back. */
+  /** Sends the signal to go on: first to acquire the resource, then to release it. */
   next(): void {
     this.child.stdin!.write("\n");
   }
@@ -77,7 +77,7 @@ test.each(["grid", "delta"])("on %s another takes over from a holder that is kil
   first.child.kill("SIGKILL");
   const next = await second.heard("took");
   expect(BigInt(next.token!)).toBeGreaterThan(BigInt(took.token!));
-  // What was left of the lease, ε or what stretches Δ, an interval of polling and a round.
+  // The rest of the lease, ε or the stretching of Δ, one polling interval and one round.
   expect(next.atMs - killedMs).toBeLessThan(ttlMaxMs + 1_000);
   second.next();
   await second.heard("released");

@@ -4,7 +4,10 @@ import type { Leases } from "leasehold";
 import { freePorts } from "../free-ports.js";
 import { type Running, eventually, leasehold } from "../support/built.js";
 
-/** `leasehold handover NAME TO` among processes that hold and wait: three members, and `leasehold hold` of each holder. */
+/**
+ * `leasehold handover NAME TO` with processes that hold and wait: three members, and one `leasehold hold` for
+ * each holder.
+ */
 
 let endpoints = "";
 const members: Running[] = [];
@@ -15,7 +18,7 @@ beforeAll(async () => {
   const ports = await freePorts(ids.length);
   const addresses = ids.map((id, index) => [id, `127.0.0.1:${ports[index]}`] as const);
   const list = addresses.flatMap(([id, address]) => ["--member", `${id}=${address}`]);
-  // Leases that outlast a test: whoever gets one before has been given it.
+  // The leases outlast a test, so that a new holder can only have got its lease by the handover.
   const times = ["--ttl-max", "8s", "--max-clock-skew", "20ms", "--rpc-timeout", "300ms"];
   for (const id of ids) members.push(leasehold(["peer", "--id", id, ...list, ...times]));
   endpoints = addresses.map(([, address]) => `flease://${address}`).join();
@@ -39,7 +42,7 @@ class Holder {
     holders.push(this);
   }
 
-  /** The token with which it has it, if it has it. */
+  /** The token of its lease, if it holds one. */
   get token(): bigint | undefined {
     const lines = this.running.stdout().split("\n").filter(Boolean);
     const held = lines.map((line) => JSON.parse(line) as { type: string; token?: string });
@@ -52,7 +55,7 @@ class Holder {
   }
 }
 
-/** Starts one that waits; resolves when the members know of so many. */
+/** Starts a waiter. Resolves when the members know of `count` waiters. */
 async function waiter(leases: Leases, resource: string, label: string, count: number): Promise<Holder> {
   const holder = new Holder(resource, label);
   const known = async () => (await leases.explain(resource)).waiting;
@@ -65,7 +68,7 @@ async function handover(...words: string[]) {
   return { code, stdout, stderr };
 }
 
-test("the one that is named has it before one that has waited for longer, and leases of others stay", async () => {
+test("the named waiter gets the lease before one that has waited for longer, and leases of others stay", async () => {
   await using leases = await open(...endpoints.split(","));
   const first = new Holder("scheduler", "first");
   const elsewhere = new Holder("elsewhere", "first");
@@ -82,7 +85,7 @@ test("the one that is named has it before one that has waited for longer, and le
   expect((await early.held()) > next).toBe(true);
 });
 
-test("a name that nobody has who waits is refused, and the holder goes on", async () => {
+test("a name that no waiter has is refused, and the holder goes on", async () => {
   await using leases = await open(...endpoints.split(","));
   const first = new Holder("reports", "first");
   const token = await first.held();
@@ -91,11 +94,11 @@ test("a name that nobody has who waits is refused, and the holder goes on", asyn
     stdout: "",
     stderr: expect.stringMatching(/"ghost" does not wait for reports/),
   };
-  // Nobody waits, and then another does.
+  // First without any waiter, then with another waiter.
   expect(await handover("reports", "ghost")).toMatchObject(refused);
   const other = await waiter(leases, "reports", "other", 1);
   expect(await handover("reports", "ghost")).toMatchObject(refused);
-  // The holder itself does not wait, nor does one who waits for something else.
+  // The holder itself doesn't wait, nor does a waiter for another resource count.
   expect((await handover("reports", "first")).code).toBe(75);
   expect((await handover("nothing", "other")).code).toBe(75);
   expect(await leases.explain("reports")).toMatchObject({ state: "held", token });

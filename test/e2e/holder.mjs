@@ -1,6 +1,7 @@
 /**
- * A process that takes one lease after another, for ever, and writes down every look at it. Its journal is what
- * `src/history` judges (docs/internals/histories.md has the format); each line is one synchronous write, so that kill -9 loses none.
+ * A process that takes one lease after another, forever, and writes every look at it to a journal.
+ * `src/history` judges the journal (docs/internals/histories.md has the format). Each line is one synchronous
+ * write, so that SIGKILL loses none.
  *
  * Its orders are the JSON in the first argument, see `HolderOrders` in `arena.ts`.
  */
@@ -15,12 +16,12 @@ const orders = JSON.parse(process.argv[2]);
 const journal = openSync(orders.journal, "wx");
 const stop = new AbortController();
 
-/** Looks follow each other as closely as timers allow, and at least one in this time is written down. */
+/** Looks follow each other as closely as timers allow, and at least one in each such interval is written. */
 const lookEveryMs = 2;
 const writeEveryNs = 10_000_000n;
-/** How long a lease that is gone is still looked at: it must not come back. */
+/** How long an ended lease is still looked at: it must not become held again. */
 const lookAfterEndMs = 100;
-/** How long a liar goes on to say that it holds what it has lost. */
+/** How long a liar reports a lost lease as held. */
 const lieMs = 2_000;
 const retryMs = 100;
 
@@ -35,7 +36,7 @@ function tell(news) {
   if (process.connected) process.send(news);
 }
 
-/** Looks at one lease, and writes down what it finds: each change, and otherwise not more than is needed. */
+/** Looks at one lease and writes samples: every change, and no more than needed otherwise. */
 class Observer {
   #lease;
   #about;
@@ -68,7 +69,7 @@ class Observer {
     return held;
   }
 
-  /** Writes down the last look, if it was left out. */
+  /** Writes the last look if it was left out. */
   flush() {
     if (this.#skipped !== undefined) this.#write(this.#skipped);
   }
@@ -97,7 +98,7 @@ class Observer {
   }
 }
 
-/** Answers to writes that are under way, by number. */
+/** Resolvers of the writes in flight, by number. */
 const answers = new Map();
 let writes = 0;
 process.on("message", ({ id, result }) => {
@@ -105,7 +106,7 @@ process.on("message", ({ id, result }) => {
   answers.delete(id);
 });
 
-/** Writes to what the lease protects, one write after the other, for as long as a look finds it held. */
+/** Writes to the guarded resource, one write after the other, while each look finds the lease held. */
 async function useGuarded(lease, observer, isWanted) {
   const { holder: incarnation, resource, token } = lease;
   while (isWanted() && lease.remaining() > 0 && process.connected) {
@@ -114,7 +115,7 @@ async function useGuarded(lease, observer, isWanted) {
     const m1 = nowNs();
     tell({ type: "write", id, resource, token: String(token) });
     const result = await answered;
-    observer.flush(); // Lines are in the order of their stamps.
+    observer.flush(); // Lines must be in the order of their time stamps.
     write({ event: "op", m1, m2: nowNs(), result, incarnation, resource, token });
     await sleep(lookEveryMs);
   }
@@ -134,7 +135,7 @@ async function holdOne(leases, resource) {
     held = observer.look();
     if (performance.now() < renewAt) continue;
     renewAt += between([0, lease.ttlMs]);
-    lease.renew().catch(() => undefined); // A loss shows at the next look.
+    lease.renew().catch(() => undefined); // The next look will show a loss.
   }
   isWanted = false;
   if (held) {
