@@ -2,16 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { Arena, expectClean, random, recoveryMs, report, ttlMs } from "./arena.js";
 
-/** Processes that die without a word, and come back having forgotten everything. */
+/** Processes that die without warning, and come back with nothing remembered. */
 
 let arena: Arena;
 afterEach(() => arena.close());
 
-/** A busy machine runs everything late by this much. */
+/** How late a busy machine may run everything. */
 const noiseMs = 1_000;
 
 describe("kill -9", () => {
-  test("of a holder lets another take over as soon as the lease has run out", async () => {
+  test("of a holder lets another take over as soon as the lease has expired", async () => {
     arena = await Arena.start();
     const resources = ["one"];
     arena.addHolders(4, { resources, holdMs: [1_500, 4_000] });
@@ -50,7 +50,7 @@ describe("kill -9", () => {
     }
     expect([first.losses, other.losses]).toEqual([0, 0]);
     expect(first.holding).toContain("kept");
-    const successor = await arena.replaceHolderOf("kept"); // The one takeover that this run needs to count.
+    const successor = await arena.replaceHolderOf("kept"); // The single takeover that the verdict needs.
     expect(successor.name).not.toBe(first.name);
     const history = await arena.judge();
     expectClean(history);
@@ -75,7 +75,7 @@ describe("kill -9", () => {
     const history = await arena.judge();
     expectClean(history);
     for (const { killedAt, servedAt } of blackouts) {
-      // What was granted just before the kill may be seen a moment after it.
+      // A lease granted just before the kill may be seen a moment after it.
       const soon = killedAt + BigInt(200e6);
       const begun = history.tenures.filter(({ first }) => first.m1 > soon && first.m1 < servedAt);
       const waitedMs = begun.map(({ first }) => Number(first.m1 - killedAt) / 1e6);

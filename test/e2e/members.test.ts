@@ -13,8 +13,9 @@ import { leasehold, mainPath } from "../support/built.js";
 import { report } from "./arena.js";
 
 /**
- * A cluster of real processes goes from three members to five and back to three, by the command, under load and
- * with kills: nobody holds beside another, tokens rise, and a lease that is renewed all the while is never lost.
+ * A cluster of real processes grows from three members to five and shrinks back to three, by the command,
+ * under load and with kills: holds never overlap, tokens rise, and a lease that is renewed all the while is
+ * never lost.
  */
 
 const resources = ["r0", "r1", "r2", "r3"];
@@ -55,11 +56,11 @@ async function kill(id: string): Promise<void> {
   await once(child, "exit");
 }
 
-/** Runs `leasehold member …` at one of the members; resolves with what it has printed. */
+/** Runs `leasehold member …` at one of the members. Resolves with its standard output. */
 async function member(at: string, ...words: string[]): Promise<string> {
   const asked = leasehold(["member", ...words, "--endpoints", `flease://${endpoints.get(at)}`]);
   const { code, stdout, stderr } = await asked.finished;
-  // What it waits for is on standard error.
+  // On a failure, standard error says what the command waited for.
   expect({ code, stderr }).toMatchObject({ code: 0 });
   return stdout;
 }
@@ -80,12 +81,12 @@ interface Tenure {
   readonly worker: number;
   readonly resource: string;
   readonly token: bigint;
-  /** After the call that granted it, and before the last look at which it was held. */
+  /** `fromMs` is taken after the granting call, `untilMs` at the last look that found the lease held. */
   readonly fromMs: number;
   untilMs: number;
 }
 
-/** Takes one resource after another, and looks at what it holds as often as it can. */
+/** Takes one resource after another, and looks at each lease as often as it can. */
 async function work(worker: number, leases: Leases, tenures: Tenure[], goOn: () => boolean): Promise<void> {
   for (let turn = worker; goOn(); turn += 1) {
     const resource = resources[turn % resources.length]!;
@@ -149,7 +150,7 @@ test("from three members to five and back to three, under load and with kills", 
     await allReady("c", 5);
     stillKept();
   }
-  // One dies in the middle of a change, and comes back into it.
+  // One member dies in the middle of a change, and comes back during it.
   const removed = member("c", "remove", "a");
   await sleep(1_000);
   await kill("e");
@@ -173,10 +174,10 @@ test("from three members to five and back to three, under load and with kills", 
   expect(overlaps(tenures)).toEqual([]);
 });
 
-test("a roll restarts each of three members in its turn, under load; one is replaced after it", async () => {
+test("a roll restarts each of three members in turn, under load; one is replaced after it", async () => {
   const pidOf = (id: string) => Number(readFileSync(join(folder, `${id}.pid`), "utf8"));
   const restart = join(folder, "restart.sh");
-  // As a supervisor would: ends the member, and leaves the new one to itself.
+  // Acts as a supervisor: ends the member, and leaves the restart to another process.
   writeFileSync(
     restart,
     `cd ${folder}; if [ -f $1.pid ]; then kill -9 $(cat $1.pid); fi
@@ -229,7 +230,7 @@ test("a roll restarts each of three members in its turn, under load; one is repl
       stderr: expect.stringContaining("r is unreachable"),
     });
 
-    // The one that died is replaced.
+    // The member that died is replaced.
     await shell("u");
     await member("s", "replace", "r", `u=${endpoints.get("u")}`);
     await allReady("s", 3);
@@ -266,12 +267,12 @@ test("all members that the cluster began with are replaced in turn, and another 
     await kill(before);
     await allReady(after, 3);
   }
-  // It is given the members that the cluster began with, of which none is left.
+  // The new member is given the founding members, of which none is left.
   start("n");
   await member("k", "add", `n=${endpoints.get("n")}`);
   await allReady("n", 4);
   expect((await member("n", "list")).match(/^[h-n](?= )/gm)).toEqual(["k", "l", "m", "n"]);
-  // Its vote counts: with it three of four are there.
+  // The new member's vote counts: with it, three of four members are up.
   await kill("k");
   const other = await open(`flease://${endpoints.get("n")}`);
   const next = await other.acquire("next", { wait: "10s" });

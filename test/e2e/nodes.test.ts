@@ -6,7 +6,10 @@ import { freePorts } from "../free-ports.js";
 import { dist, eventually, mainPath } from "../support/built.js";
 import { report } from "./arena.js";
 
-/** Members and clients on several versions of Node side by side; `npm run test:slow -- nodes` says which. */
+/**
+ * Members and clients on several versions of Node side by side. `npm run test:slow -- nodes` chooses the
+ * versions.
+ */
 
 const binaries = (process.env["LEASEHOLD_NODES"] ?? "").split(delimiter).filter((path) => path !== "");
 const clientPath = fileURLToPath(new URL("clocked.mjs", import.meta.url));
@@ -34,7 +37,7 @@ function startMember(binary: string, id: string, all: readonly string[]): () => 
 }
 
 describe.runIf(binaries.length > 1)("several versions of Node", () => {
-  test("a member and a client of each, contending for one resource: it passes on, with rising tokens", async () => {
+  test("a member and a client on each, contending for one resource: it passes on, with rising tokens", async () => {
     const ids = ["a", "b", "c", "d", "e"].slice(0, Math.max(3, binaries.length));
     const ports = await freePorts(ids.length);
     const all = ids.map((id, index) => `${id}=127.0.0.1:${ports[index]}`);
@@ -57,7 +60,7 @@ describe.runIf(binaries.length > 1)("several versions of Node", () => {
       });
       return child;
     });
-    // The holder is killed, until every version has held it.
+    // The holder is killed until every version has held the resource.
     for (let tenures = 1; tenures <= ids.length; tenures++) {
       await eventually(`tenure ${tenures}`, () => taken.length >= tenures, 20_000);
       clients[taken.at(-1)!.client]!.kill("SIGKILL");

@@ -9,7 +9,7 @@ import type { Lease, Leases } from "leasehold";
 import { dist } from "../support/built.js";
 import { Arena, report } from "./arena.js";
 
-/** Peers that are slow, stopped, deaf or far too fast: what it costs the others. */
+/** Peers that are slow, stopped, never reading, or flooding, and their effect on the others. */
 
 const flooderPath = fileURLToPath(new URL("flooder.mjs", import.meta.url));
 const megabyte = 1024 * 1024;
@@ -35,7 +35,7 @@ interface Latency {
   readonly p99: number;
 }
 
-/** Acquires and releases without a pause, for a while. */
+/** Acquires and releases without a pause for `forMs`. */
 async function latency(forMs: number): Promise<Latency> {
   const took: number[] = [];
   const end = performance.now() + forMs;
@@ -66,7 +66,7 @@ function startFlood(endpoint: string): ChildProcess {
   return flood;
 }
 
-test("a member that is stopped costs the others no latency beyond a majority, and no memory beyond a bound", async () => {
+test("a stopped member costs the others no latency beyond a majority, and no memory beyond a bound", async () => {
   const held: Lease[] = [];
   for (let index = 0; index < 50; index++) held.push(await leases.acquire(`held/${index}`));
   await latency(1_000);
@@ -83,7 +83,7 @@ test("a member that is stopped costs the others no latency beyond a majority, an
   );
   expect(during.p50).toBeLessThan(Math.max(5, 4 * before.p50));
   expect(during.p99).toBeLessThan(Math.max(50, 10 * before.p99));
-  // 4 MiB for the peer that does not read, and room for the collector to be lazy in.
+  // 4 MiB for the peer that doesn't read, and slack for late garbage collection.
   for (const bytes of grown) expect(bytes).toBeLessThan(48 * megabyte);
   expect(ownGrown).toBeLessThan(64 * megabyte);
   for (const lease of held) lease.assertHeld(200);
@@ -94,7 +94,7 @@ test("clients that connect and never read cost a bounded amount of memory, and n
   const before = await latency(1_500);
   const pid = arena.memberPid("a");
   const rssBefore = rssBytes(pid);
-  // Flooders that are stopped: what they have asked is answered, and nobody takes the answers.
+  // A stopped flooder: its requests are answered, and nobody reads the answers.
   const flood = startFlood(arena.endpoints[0]!);
   await new Promise((resolve) => flood.once("message", resolve));
   process.kill(flood.pid!, "SIGSTOP");
@@ -137,13 +137,14 @@ test("a client that floods every member is slowed, and not the rest: nobody's re
     report(`reads put off: ${counters["reads.putOff"]} of ${counters["messages.received"]} messages`);
   }
   for (const lease of held) lease.assertHeld();
-  // A renewal is sent when a third of the lease has passed: half of it left means that none had to be asked for again.
+  // A renewal is sent when a third of the lease has passed. Half of the lease left means that no renewal had
+  // to be repeated.
   expect(leastMs).toBeGreaterThan(1_000);
   expect(during.p99).toBeLessThan(150);
   for (const bytes of grown) expect(bytes).toBeLessThan(64 * megabyte);
 });
 
-test("a member writes nothing, so that a disk that is full or slow changes nothing", async () => {
+test("a member writes nothing, so a disk that is full or slow changes nothing", async () => {
   await latency(1_000);
   for (const id of ["a", "b", "c"]) {
     const folder = `/proc/${arena.memberPid(id)}/fd`;

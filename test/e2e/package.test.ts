@@ -6,13 +6,16 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { entryPoints, manifest, reachableFrom, sourceOf } from "../support/reachable.js";
 
-/** What a stranger gets: the packed file, installed into an empty project, used from JavaScript and from TypeScript. */
+/**
+ * The package as a user gets it: the packed file, installed into an empty project, used from JavaScript and
+ * from TypeScript.
+ */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const modules = join(root, "node_modules");
-/** A package of documentation and compiled code that is larger has something in it that does not belong there. */
+/** A larger package of documentation and compiled code must contain something that doesn't belong there. */
 const packedBytesMax = 650_000;
-/** What an own project has in `node_modules` after it has installed Leasehold, in bytes of content. */
+/** The size of `node_modules` of a new project after the installation, in bytes of content. */
 const installedBytesMax = 2_000_000;
 
 let folder: string;
@@ -84,7 +87,7 @@ describe("the package", () => {
     expect(statSync(tarball).size).toBeLessThan(packedBytesMax);
   });
 
-  test("brings no package with it, and takes less than two megabytes", () => {
+  test("brings no other package with it, and takes less than two megabytes", () => {
     const installed = join(folder, "node_modules");
     const packages = readdirSync(installed).filter((name) => !name.startsWith("."));
     expect(packages).toEqual(["leasehold"]);
@@ -97,14 +100,14 @@ describe("the package", () => {
 
   test("holds no code that its entry points do not lead to", () => {
     const reached = reachableFrom(entryPoints());
-    // What is generated, and the bundle of the command, made of the rest.
+    // Generated code, and the command's bundle, which is made of the other files.
     const generated = /\/etcd\/gen\/|\/bundle\//;
     const sources = files.flatMap((path) => (/^dist\/.+\.js$/.test(path) ? [sourceOf(path)] : []));
     expect(sources.filter((path) => !reached.has(path) && !generated.test(path))).toEqual([]);
     expect(entryPoints().filter((path) => !sources.includes(path))).toEqual([]);
   });
 
-  test("has every subpath, and each name once; both suites stand where stores and grounds are added, too", () => {
+  test("has every subpath, and no name twice except those of the conformance suites", () => {
     const subpaths = Object.keys(manifest().exports).filter(
       (path) => path !== "./package.json" && !path.includes("*"),
     );
@@ -161,7 +164,7 @@ describe("the package", () => {
   test.each([
     ["with Node's types", ["node"]],
     ["without them", []],
-  ])("has types that hold in a strict project, %s", (_, types) => {
+  ])("has types that pass in a strict project, %s", (_, types) => {
     const strict = {
       strict: true,
       exactOptionalPropertyTypes: true,

@@ -2,18 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { Arena, type Holder, expectClean, random, report, skewMs, ttlMs } from "./arena.js";
 
-/** Networks that lose or hold back what is sent, in both directions or in one, and tell nobody. */
+/** Networks that drop or delay messages, in both directions or in one, without any error. */
 
 let arena: Arena;
 afterEach(() => arena.close());
 
 const members = ["a", "b", "c"];
 
-/** Two holders, of which one has the resource and keeps it for long. */
+/** Two holders: one has the resource and keeps it for long. */
 async function holderAndRival(): Promise<{ holder: Holder; rival: Holder }> {
   const both = arena.addHolders(2, { resources: ["one"], holdMs: [60_000, 60_000] });
   const holder = await arena.holderOf("one");
-  // Long enough to have renewed.
+  // Long enough for a renewal.
   await sleep(ttlMs);
   return { holder, rival: both.find((one) => one !== holder)! };
 }
@@ -104,7 +104,8 @@ test("everybody goes on when cuts and delays that come and go have ended", async
   const names = holders.map((holder) => holder.name);
   const any = (all: readonly string[]): string => all[Math.floor(random(0, all.length))]!;
   for (let round = 0; round < 4; round++) {
-    // The holder is cut off from two of three in one direction; the others have faults of their own.
+    // The holder is cut off from two of three members in one direction; the other holders have faults of
+    // their own.
     const victim = await arena.holderOf(round % 2 === 0 ? "one" : "two", 5 * ttlMs);
     for (const member of members.slice(round % 2).slice(0, 2)) {
       if (Math.random() < 0.5) arena.network.cut(victim.name, member, "held");

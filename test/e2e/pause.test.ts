@@ -3,13 +3,16 @@ import { afterEach, describe, expect, test } from "vitest";
 import { eventually } from "../support/built.js";
 import { Arena, expectClean, random, ttlMs } from "./arena.js";
 
-/** Processes that are stopped with SIGSTOP, as a debugger, a full disk or a laptop's lid would, and go on later. */
+/**
+ * Processes that are stopped with SIGSTOP and continue later, as happens with a debugger, a full disk or a
+ * closed laptop lid.
+ */
 
 let arena: Arena;
 afterEach(() => arena.close());
 
 describe("SIGSTOP", () => {
-  test("of a holder past its expiry makes its first look say lost, as another has taken over", async () => {
+  test("of a holder past its expiry makes its first look report the loss, as another has taken over", async () => {
     arena = await Arena.start();
     const resources = ["one"];
     arena.addHolders(3, { resources, holdMs: [30_000, 30_000] });
@@ -67,7 +70,7 @@ describe("SIGSTOP", () => {
     expect(history.handovers).toBeGreaterThan(3);
   });
 
-  test("of a majority of members lets every lease run out, and all go on when the members do", async () => {
+  test("of a majority of members lets every lease expire, and all go on when the members do", async () => {
     arena = await Arena.start();
     for (const one of ["one", "two"]) arena.addHolders(2, { resources: [one], holdMs: [60_000, 60_000] });
     for (let again = 0; again < 2; again++) {
@@ -80,7 +83,7 @@ describe("SIGSTOP", () => {
       await Promise.all([arena.holderOf("one"), arena.holderOf("two")]);
       await sleep(ttlMs);
     }
-    // The process that lost a lease may have been the first to get it again: here another must.
+    // The process that lost a lease may have been the first to get it again; here another one must get it.
     await arena.replaceHolderOf("one");
     const history = await arena.judge();
     expectClean(history);

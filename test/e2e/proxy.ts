@@ -8,20 +8,20 @@ import {
 import { decodeHello } from "../../packages/leasehold/src/flease/tcp/wire/hello.js";
 
 /**
- * The network between the processes of a test: a TCP proxy in front of each member. It learns who dialed from the
- * HELLO, and then treats each direction of the pair as it was told. It works on whole frames, so that a stream
- * from which some were lost is still one that the receiver understands.
+ * The network between the processes of a test: a TCP proxy in front of each member. It learns the dialer's
+ * name from the HELLO, and then applies the rule of each direction of the pair. It works on whole frames, so
+ * that the receiver still understands a stream from which some were dropped.
  */
 export class Network {
-  /** Frames that a cut has swallowed. */
+  /** The number of frames dropped by cuts. */
   swallowed = 0;
-  /** Frames that came late, twice, or were let overtake. */
+  /** The number of frames delayed, duplicated or reordered. */
   readonly treated = { delay: 0, duplication: 0, reordering: 0 };
   readonly #rules = new Map<string, Rule>();
   readonly #servers: Server[] = [];
   readonly #pipes = new Set<Pipe>();
 
-  /** Opens a port in front of a member, to be told to everybody as the member's own. */
+  /** Opens a port in front of a member, to be published as the member's own address. */
   async openPort(
     member: string,
     host: string = loopback,
@@ -39,8 +39,8 @@ export class Network {
   }
 
   /**
-   * From now on nothing arrives at `to` that comes from `from` (`"*"`: anybody), and neither side is told. Handshakes
-   * arrive when the cut heals, as TCP repeats them; other frames do so only if they are `held`.
+   * From now on nothing from `from` (`"*"`: anybody) arrives at `to`, and neither side is notified.
+   * Handshakes arrive when the cut heals, as TCP repeats them; other frames do so only if they are `held`.
    */
   cut(from: string, to: string, frames: "swallowed" | "held" = "swallowed"): void {
     this.#rules.set(keyOf(from, to), { cut: frames });
@@ -51,17 +51,17 @@ export class Network {
     this.cut(other, one, frames);
   }
 
-  /** Each frame takes a random time of up to `delayMsMax`, and stays in its order. */
+  /** Delays each frame by a random time of up to `delayMsMax`, without reordering. */
   delay(from: string, to: string, delayMsMax: number): void {
     this.treat(from, to, { delayMsMax });
   }
 
-  /** Treats the messages of one direction as `rule` says: they take their time, come twice, or overtake each other. */
+  /** Delays, duplicates or reorders the messages of one direction, by `rule`. */
   treat(from: string, to: string, rule: Omit<Rule, "cut">): void {
     this.#rules.set(keyOf(from, to), rule);
   }
 
-  /** Ends every cut and delay, and whatever else happens to messages. */
+  /** Removes every rule: cuts, delays, duplication and reordering. */
   heal(): void {
     this.#rules.clear();
     for (const pipe of this.#pipes) pipe.healed();
@@ -85,9 +85,9 @@ export class Network {
 export interface Rule {
   readonly cut?: "swallowed" | "held";
   readonly delayMsMax?: number;
-  /** The share of messages that come a second time, up to `delayMsMax` later. */
+  /** The share of messages that arrive a second time, up to `delayMsMax` later. */
   readonly duplicated?: number;
-  /** The share of messages that take up to `delayMsMax` while those behind them need not wait. */
+  /** The share of messages delayed by up to `delayMsMax`, without holding up those behind them. */
   readonly reordered?: number;
 }
 
@@ -132,7 +132,7 @@ class Pipe {
     this.#reach();
   }
 
-  /** A member that is cut off does not notice that somebody knocks. */
+  /** Dials the member, unless the dialer is cut off from it: then the member doesn't notice the attempt. */
   #reach(): void {
     const known = this.#client !== "" && !this.#up.hasEnded;
     if (!known || this.#up.isCut || this.#up.target !== undefined) return;
@@ -142,7 +142,7 @@ class Pipe {
     this.#down.target = this.#up.source;
   }
 
-  /** The end of one side reaches the other, unless there is a cut in between. */
+  /** Passes the end of one side on to the other, unless there is a cut in between. */
   #ended(ended: Way, other: Way): void {
     if (ended.isCut) return;
     ended.deliverAll();
@@ -176,9 +176,9 @@ class Way {
   readonly #onFrame: OnFrame;
   #from = "";
   #to = "";
-  /** Frames on their way, and when they are due. Bounded by the length of a test. */
+  /** Frames in flight, and when each is due. The length of a test bounds their number. */
   #queue: { readonly frame: Buffer; readonly dueAt: number }[] = [];
-  /** When the last of those is due that keep their order. */
+  /** When the last of the frames in order is due. */
   #lastDueAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #timerDueAt = Infinity;
@@ -222,7 +222,8 @@ class Way {
       this.#network.swallowed++;
       return;
     }
-    // Questions and answers beside the protocol count on the order of TCP; its messages count on nothing.
+    // Requests and replies outside the protocol rely on the order of TCP; the protocol's messages don't rely
+    // on anything.
     const isMessage = kind === FrameKind.batch;
     const nowMs = performance.now();
     const delayMs = (): number => (cut === undefined ? Math.random() * delayMsMax : Infinity);
@@ -267,7 +268,7 @@ class Way {
     }, next - performance.now());
   }
 
-  /** What is on its way arrives now. */
+  /** Delivers all frames in flight at once. */
   deliverAll(): void {
     if (this.target === undefined) return;
     for (const { frame } of this.#queue) this.target.write(frame);
