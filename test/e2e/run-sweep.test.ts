@@ -13,26 +13,26 @@ import {
 import { PlantedBuild } from "../support/planted-build.js";
 
 /**
- * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
- * command's first: no command is left behind, `run` does not end before its command, and does not say that it
- * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case: few, as this runs on every
- * change; a hundred and more find what is rare.
+ * Each process of `leasehold run` is killed or stopped at moments swept from the guard's first to some time
+ * after the command's first. No command is left behind, `run` doesn't end before its command, and it reports
+ * a kill only if there was one. `LEASEHOLD_TRIES` is the number of moments in each case: few by default, as
+ * this runs on every change; a hundred or more find rare failures.
  */
 
 const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 6);
-/** How many at once: they also disturb each other, which moves the moments. */
+/** The number of trials at once. They also disturb each other, which shifts the moments. */
 const AT_ONCE = 3;
 const TTL_MS = 2_000;
-/** What is swept: from the guard's start, for as long as it takes to start a gate. */
+/** The range swept from the guard's start: the time that a gate takes to start. */
 const GUARD_SWEEP_MS = 240;
-/** From the gate's start: it opens and starts the command. */
+/** The range swept from the gate's start: it opens and starts the command. */
 const GATE_SWEEP_MS = 6;
-/** While the command works. */
+/** The range swept while the command works. */
 const WORK_SWEEP_MS = 60;
 const GOLDEN_SECTION = (Math.sqrt(5) - 1) / 2;
-/** For a machine that is busy. */
+/** Slack for a busy machine. */
 const SLACK_MS = 2_500;
-/** Long after a command that was still to come would have come. */
+/** Any command that was still to start would have started by then. */
 const LATER_MS = 100;
 
 const started: Running[] = [];
@@ -45,9 +45,14 @@ afterAll(() => {
 interface Trial {
   readonly run: Running;
   readonly guard: number;
-  /** The command's processes that can still run: one in its group, one that `timeout` has taken out of it. */
+  /**
+   * The command's processes that can still run: one in its group, and one that `timeout` has taken out of it.
+   */
   command(): number[];
-  /** The leader of the command's group, when there is one: a shell already, and no more a copy of the guard. */
+  /**
+   * The leader of the command's group, if there is one that is already a shell and no longer a copy of the
+   * guard.
+   */
   gate(): number | undefined;
 }
 
@@ -55,7 +60,10 @@ type Script = (name: string) => string;
 
 const ESCAPING: Script = (name) => `timeout 300 sleep ${name} & exec sleep ${name}`;
 
-/** @param seconds how long the command sleeps: with some digits more, so that no other process sleeps for as long. */
+/**
+ * @param seconds how long the command sleeps. Digits are appended, so that no other process sleeps for
+ * exactly as long.
+ */
 async function start(build: string, script: Script = ESCAPING, seconds = "300."): Promise<Trial> {
   trials += 1;
   const name = `${seconds}000${process.pid}${trials}`;
@@ -67,7 +75,7 @@ async function start(build: string, script: Script = ESCAPING, seconds = "300.")
   return { run, guard, command, gate: () => gateOf(guard) };
 }
 
-/** Between fork and exec it still has the guard's command line. */
+/** Between fork and exec the gate still has the guard's command line. */
 function gateOf(guard: number): number | undefined {
   return childrenOf(guard).find((pid) => commandLine(String(pid)).startsWith("/bin/sh\0"));
 }
@@ -86,12 +94,15 @@ function commandLine(entry: string): string {
   }
 }
 
-/** From 0 to 1: however many are taken, they lie evenly. */
+/** A number from 0 to 1, such that any first few of them are evenly spread. */
 function spread(index: number): number {
   return (index * GOLDEN_SECTION) % 1;
 }
 
-/** The moment number `index`: a third each is counted from the guard, from the gate, and from the command at work. */
+/**
+ * Waits until moment number `index`. A third of the moments each is counted from the guard's start, the
+ * gate's start, and the command at work.
+ */
 async function moment(trial: Trial, index: number): Promise<void> {
   const share = spread(Math.floor(index / 3));
   if (index % 3 === 0) {
@@ -118,7 +129,10 @@ function hasEnded({ run }: Trial): boolean {
   return run.process.exitCode !== null || run.process.signalCode !== null;
 }
 
-/** `run` has ended by itself: nothing of the command is there at that moment, and nothing comes. */
+/**
+ * Waits until `run` ends by itself: none of the command's processes is there at that moment, and none comes
+ * later.
+ */
 async function endsClean(trial: Trial): Promise<Finished> {
   const { process: child } = trial.run;
   if (!hasEnded(trial)) await new Promise((resolve) => child.once("exit", resolve));
@@ -128,7 +142,7 @@ async function endsClean(trial: Trial): Promise<Finished> {
   return trial.run.finished;
 }
 
-/** A guard that is killed before it has work is replaced by another, which is killed too. */
+/** A guard that is killed before the command starts is replaced by another, which is killed too. */
 async function endsWithoutGuard(trial: Trial): Promise<Finished> {
   const killing = setInterval(() => {
     for (const pid of childrenOf(trial.run.pid)) signal(pid, "SIGKILL");
@@ -145,7 +159,7 @@ async function allGone(trial: Trial, withinMs: number): Promise<void> {
   await staysGone(trial);
 }
 
-/** A gate that was opening starts the command, and then ends it: on a busy machine that is seen. */
+/** A gate that was opening starts the command and then ends it, which is visible on a busy machine. */
 async function staysGone(trial: Trial): Promise<void> {
   await sleep(LATER_MS);
   await eventually("the command is gone later, too", () => isGone(trial), SLACK_MS);
@@ -191,7 +205,7 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
     await eventually("the gate is there", () => trial.gate());
     signal(trial.gate(), "SIGKILL");
     const { code } = await endsClean(trial);
-    // The latter: before it could start anything.
+    // 126 if the leader was killed before it could start the command.
     expect([137, 126]).toContain(code);
   },
   "the command is killed": async (trial, index) => {
@@ -211,7 +225,7 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
     );
     trial.run.process.kill("SIGCONT");
     await eventually("run ends or begins", () => hasEnded(trial) || trial.command().length === 2, 20_000);
-    // Stopped before it had a lease, it has one only now.
+    // A run stopped before it had a lease gets one only now.
     if (!hasEnded(trial)) return;
     const { code, stderr } = await endsClean(trial);
     expect(code).toBe(76);
@@ -277,7 +291,7 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
         const { code, stderr } = await trial.run.finished;
         ends.add(`${code} ${stderr.replace(/(lease on demo.x) .*/s, "$1")}`);
       });
-      // Under load it may have been stopped too long; then it says so.
+      // Under load, run may have been stopped for too long, which it then reports.
       ends.delete("76 leasehold: the lease on demo/x");
       expect([...ends]).toEqual(["7 "]);
     },

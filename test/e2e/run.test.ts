@@ -20,7 +20,7 @@ afterEach(async () => {
   await arena.close();
 });
 
-/** Writes the time of all processes every millisecond or so, and has no ear for SIGTERM. */
+/** Writes the time on the machine's steady clock about every millisecond, and ignores SIGTERM. */
 const STUBBORN = `
   const { openSync, writeSync } = require("node:fs");
   process.on("SIGTERM", () => {});
@@ -37,7 +37,7 @@ function run(words: readonly string[], command: readonly string[]): Running {
 
 interface Stubborn {
   readonly run: Running;
-  /** Its command's process and last stamp. */
+  /** The command's pid and its last time stamp. */
   last(): { pid: number; at: bigint };
 }
 
@@ -61,7 +61,7 @@ async function startStubborn(): Promise<Stubborn> {
   };
 }
 
-/** Somebody else waits for the lease meanwhile; resolves with the time of its first look at it. */
+/** Lets another client wait for the lease. Resolves with the time of its first look at it. */
 async function nextHolderAt(): Promise<bigint> {
   await arena.holderOf("guarded", 4 * ttlMs);
   const history = await arena.judge();
@@ -88,7 +88,7 @@ describe("the command is gone before another can have the lease", () => {
     expect((await stubborn.run.finished).signal).toBe("SIGKILL");
   });
 
-  test("when run is stopped, and run says so when it goes on", async () => {
+  test("when run is stopped, and run reports it when it continues", async () => {
     const stubborn = await startStubborn();
     arena.addHolder({ resources: ["guarded"] });
     await sleep(ttlMs);
@@ -110,14 +110,14 @@ describe("the command is gone before another can have the lease", () => {
   });
 });
 
-test("the command's exit code is passed on, and its lease is given back at once", async () => {
+test("the command's exit code is passed on, and its lease is released at once", async () => {
   const first = await run(["job"], ["sh", "-c", "exit 7"]).finished;
   expect(first).toMatchObject({ code: 7, stderr: "" });
   const second = await run(["job", "--try"], ["sh", "-c", 'echo "$LEASE_NAME $LEASE_TOKEN"']).finished;
   expect(second).toMatchObject({ code: 0, stdout: expect.stringMatching(/^job \d+\n$/) });
 });
 
-test("--try ends with 75 when another has the lease, and says who", async () => {
+test("--try ends with 75 when another has the lease, and names the holder", async () => {
   const holder = arena.addHolder({ resources: ["job"], holdMs: [30_000, 30_000] });
   await arena.holderOf("job");
   const refused = await run(["job", "--try"], ["true"]).finished;

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-/** A twentieth of `npm run bench -- soak`, so that a leak does not wait for somebody to run that. */
+/** A twentieth of `npm run bench -- soak`, so that a leak shows without anybody running that. */
 test("waits that time out, are aborted or are granted leave nothing behind", () => {
   const script = fileURLToPath(new URL("../../bench/soak.mjs", import.meta.url));
   const { status, stderr } = spawnSync(process.execPath, ["--expose-gc", script, "0.05"], {

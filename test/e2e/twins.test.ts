@@ -7,8 +7,8 @@ import { eventually } from "../support/built.js";
 import { freePorts } from "../free-ports.js";
 
 /**
- * Two processes under one member's id. Quorums count ids: if both voted, {a, b} and {a', c} would be two majorities without a
- * process in common, and so two holders.
+ * Two processes with one member's id. Quorums count ids: if both voted, {a, b} and {a', c} would be two
+ * majorities without a common process, and there could be two holders.
  */
 
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" };
@@ -49,7 +49,7 @@ async function startAll(): Promise<Record<"a" | "b" | "c", { member: Member; log
   return { a: a!, b: b!, c: c! };
 }
 
-test("the second process has no vote and says why; the first goes on and is told; the second takes over when the first has gone", async () => {
+test("the second process has no vote and reports why; the first goes on and is notified; the second takes over when the first has gone", async () => {
   const { a, b } = await startAll();
   const twin = await start("a", "127.0.0.1:0");
   await eventually("it knows", () => twin.member.status().state === "twin");
@@ -75,7 +75,7 @@ test("the second process has no vote and says why; the first goes on and is told
   expect(performance.now() - goneAt).toBeGreaterThan(recoveryMs);
 });
 
-test("a second process that nobody dials finds out by itself, and has no vote either, also for a client that was given its address", async () => {
+test("a second process that nobody dials detects it by itself, and has no vote either, not even for a client that was given its address", async () => {
   const { c } = await startAll();
   const twin = await start("c", "127.0.0.1:0");
   const client = await open(`flease://${twin.member.address}`, { name: "misled", timeout: "1s" });
@@ -83,13 +83,13 @@ test("a second process that nobody dials finds out by itself, and has no vote ei
   await sleep(2 * recoveryMs);
   expect(twin.member.status().state).not.toBe("ready");
   await eventually("it knows", () => twin.member.status().state === "twin", 10_000);
-  // With c's other process it would be a majority beside {b, c}.
+  // With c's other process it would form a majority beside {b, c}.
   await members.find((member) => member.id === "a")!.close();
   await expect(client.acquire("r", { wait: "1s" })).rejects.toMatchObject({ code: "NO_QUORUM" });
   expect(c.member.status().state).toBe("ready");
 });
 
-test("a member started with another configuration is refused, both sides name both, and it has no say", async () => {
+test("a member started with another configuration is refused, both sides name both configurations, and it has no vote", async () => {
   const { a, b, c } = await startAll();
   await c.member.close();
   const log = new Lines();

@@ -4,7 +4,7 @@ import { freePorts } from "../free-ports.js";
 import { type Running, childrenOf, eventually, isAlive, leasehold } from "../support/built.js";
 import { report } from "./arena.js";
 
-/** What `npm start` shows, as long as a newcomer would look at it: with holders that are killed now and then. */
+/** The output of `npm start`, for as long as a newcomer would watch it: holders are killed now and then. */
 
 let up: Running;
 afterEach(() => up.process.kill("SIGKILL"));
@@ -32,7 +32,7 @@ function descendantsOf(pid: number): number[] {
   return children.concat(children.flatMap(descendantsOf));
 }
 
-/** What the page for newcomers promises, and how much later a busy machine may be. */
+/** The time promised on the page for newcomers, with slack for a busy machine. */
 const readyMsMax = 6_000;
 const noiseMs = 2_000;
 
@@ -69,10 +69,10 @@ describe("leasehold up", () => {
     expect(processes.filter(isAlive)).toEqual([]);
   });
 
-  test("leaves nothing behind when it is killed, whatever it was doing", async () => {
+  test("leaves nothing behind when it is killed, at any moment", async () => {
     await startUp("--workers", "3");
     await eventually("a lease is held", () => changes().some(({ kind }) => kind === "acquired"), 30_000);
-    // The last worker may still be on its way, and one that was killed be followed by another.
+    // The last worker may still be starting, and a killed one may be followed by another.
     const processes = await eventually("members and workers are there", () => {
       const found = descendantsOf(up.pid).filter(isAlive);
       return found.length === 6 && found;
@@ -82,7 +82,7 @@ describe("leasehold up", () => {
     expect(await up.finished).toMatchObject({ signal: "SIGKILL" });
   });
 
-  test("takes a signal to its whole process group, as a terminal sends it, for no trouble", async () => {
+  test("reports no trouble on a signal to its whole process group, as a terminal sends it", async () => {
     await startUp();
     await eventually("a lease", () => changes().some(({ kind }) => kind === "acquired"), 30_000);
     const all = [...descendantsOf(up.process.pid!), up.process.pid!];

@@ -8,7 +8,9 @@ import { dist } from "../support/built.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 
-/** Leases that a worker thread renews keep to the rules of all grounds. A thread needs compiled files. */
+/**
+ * Leases renewed by a worker thread pass the conformance tests of all grounds. A thread needs compiled files.
+ */
 describe("flease, renewed in a worker thread", () => {
   let cluster: LocalCluster;
 
