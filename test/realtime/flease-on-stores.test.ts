@@ -12,10 +12,10 @@ describe("flease+file", () => {
     const root = mkdtempSync(join(tmpdir(), "leasehold-grid-"));
     const folders = ["a", "b", "c"].map((name) => join(root, name));
     for (const folder of folders) mkdirSync(folder);
-    const url = `flease+file://${folders.join(",")}?ttlMax=4s&maxClockSkew=50ms&maxStoreLatency=400ms`;
+    const url = `flease+file://${folders.join(",")}?ttlMax=10s&maxClockSkew=50ms&maxStoreLatency=1s`;
     const opened: Leases[] = [];
     return {
-      ttlMs: 2_000,
+      ttlMs: 5_000,
       open: async (name) => {
         const leases = await open(url, { name });
         opened.push(leases);
