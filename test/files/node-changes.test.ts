@@ -1,35 +1,58 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FilesStatus, NodesReport } from "../../packages/files/src/types.js";
-import { freePorts } from "../free-ports.js";
+import { type Place, Site } from "../blackbox/site.js";
 import { dist } from "../support/built.js";
+import { Authority } from "../support/pki.js";
+import type { TlsFiles } from "../../packages/leasehold/src/runtime/options.js";
 
-/** Nodes as processes that come and go while files are put and read, and nodes are killed and stopped. */
+/**
+ * Nodes are added and removed while files are put and read, and while nodes are killed, stopped and cut off from
+ * each other. Each node is a process in a network namespace of its own.
+ */
 
 const main = join(dist, "cli/main.js");
 const founders = ["a", "b", "c"];
 const others = ["d", "e", "f", "g"];
 const all = [...founders, ...others];
 
+const httpPort = 7_000;
+const nodePort = 7_001;
+const memberPort = 7_002;
+
 let folder: string;
-let ports: readonly number[];
+let site: Site;
+let agent: Agent;
+const authority = new Authority();
+const user = "me:secret";
+const certificates = new Map<string, TlsFiles>();
+const places = new Map<string, Place>();
 const running = new Map<string, ChildProcess>();
 /** Nodes that must run: a killed one is started again. */
 const wanted = new Set<string>();
 
-const portOf = (group: number, id: string): number => ports[group * all.length + all.indexOf(id)]!;
-const at = (group: number, id: string): string => `127.0.0.1:${portOf(group, id)}`;
-const urlOf = (id: string): string => `http://${at(0, id)}`;
+const at = (port: number, id: string): string => `${places.get(id)!.address}:${port}`;
+const urlOf = (id: string): string => `https://${at(httpPort, id)}`;
 
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "leasehold-changes-"));
-  ports = await freePorts(3 * all.length);
+  site = new Site();
+  agent = new Agent({ ca: readFileSync(authority.caFile), keepAlive: false });
+  for (const id of all) {
+    const place = site.addPlace();
+    places.set(id, place);
+    const names = `subjectAltName = URI:leasehold://leasehold/member/${id}, IP:${place.address}`;
+    certificates.set(id, authority.issue([names]));
+  }
 });
 afterAll(async () => {
   wanted.clear();
@@ -37,8 +60,34 @@ afterAll(async () => {
   await Promise.all(
     [...running.values()].map((child) => child.exitCode ?? child.signalCode ?? once(child, "exit")),
   );
+  agent.destroy();
+  authority.remove();
+  site.remove();
   rmSync(folder, { recursive: true });
 });
+
+/**
+ * What a node can't reach. Its clients reach it in each case, so that it could answer them with what has changed
+ * meanwhile.
+ */
+const cuts = {
+  "all traffic": ["input", "output"],
+  "incoming traffic": ["input"],
+  "outgoing traffic": ["output"],
+} as const;
+
+function cut(id: string, kind: keyof typeof cuts): void {
+  const ports = `{ ${nodePort}, ${memberPort} }`;
+  const chains = cuts[kind].map(
+    (hook) =>
+      `chain ${hook} { type filter hook ${hook} priority 0; tcp dport ${ports} drop; tcp sport ${ports} drop; }`,
+  );
+  nft(id, `table inet cut {\n${chains.join("\n")}\n}\n`);
+}
+
+function nft(id: string, rules: string): void {
+  execFileSync("ip", ["netns", "exec", places.get(id)!.namespace, "nft", "-f", "-"], { input: rules });
+}
 
 function start(id: string): void {
   wanted.add(id);
@@ -54,13 +103,17 @@ function start(id: string): void {
     "--dir",
     dir,
     "--http",
-    at(0, id),
+    at(httpPort, id),
     ...(joins ? ["--join"] : []),
   ];
-  for (const each of known) args.push("--node", `${each}=${at(1, each)}`);
-  for (const each of founders) args.push("--member", `${each}=${at(2, each)}`);
+  for (const each of known) args.push("--node", `${each}=${at(nodePort, each)}`);
+  for (const each of founders) args.push("--member", `${each}=${at(memberPort, each)}`);
+  const { ca, cert, key } = certificates.get(id)!;
+  args.push("--tls-ca", ca, "--tls-cert", cert, "--tls-key", key);
   args.push("--ttl-max", "2500ms", "--max-clock-skew", "50ms", "--rebalance-rate", "20000000");
-  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const inside = ["netns", "exec", places.get(id)!.namespace, process.execPath, main];
+  const env = { ...process.env, LEASEHOLD_FILES_USER: user };
+  const child = spawn("ip", [...inside, ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.on("data", (text) => (said = (said + String(text)).slice(-2_000)));
   running.set(id, child);
@@ -73,7 +126,9 @@ function start(id: string): void {
 
 async function node(...args: readonly string[]): Promise<NodesReport> {
   const urls = founders.map(urlOf).join();
-  const child = spawn(process.execPath, [main, "files", "node", ...args, "--nodes", urls, "-o", "json"]);
+  const shared = ["--nodes", urls, "--tls-ca", authority.caFile, "-o", "json"];
+  const env = { ...process.env, LEASEHOLD_FILES_USER: user };
+  const child = spawn(process.execPath, [main, "files", "node", ...args, ...shared], { env });
   let text = "";
   let err = "";
   child.stdout.on("data", (bytes) => (text += String(bytes)));
@@ -96,6 +151,26 @@ async function changed(...args: readonly string[]): Promise<void> {
   }
 }
 
+/** One request to a node. Undefined if the answer does not come, or not whole. */
+async function ask(
+  id: string,
+  method: string,
+  path: string,
+  body?: Uint8Array,
+  timeoutMs = 30_000,
+): Promise<{ status: number; ok: boolean; bytes: Buffer } | undefined> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const asked = request(`${urlOf(id)}/${path}`, { method, auth: user, agent, signal }).end(body);
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    const bytes = await buffer(answer);
+    const status = answer.statusCode!;
+    return { status, ok: status >= 200 && status < 300, bytes };
+  } catch {
+    return undefined;
+  }
+}
+
 const pick = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)]!;
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
@@ -112,20 +187,14 @@ class Load {
     for (let count = 0; !this.isOver; count += 1) {
       const path = `${name}/${count}`;
       const bytes = randomBytes(1_000 + Math.floor(Math.random() * 600_000));
-      const answer = await fetch(`${urlOf(pick([...wanted]))}/${path}`, {
-        method: "PUT",
-        body: bytes,
-        signal: AbortSignal.timeout(30_000),
-      }).catch(() => undefined);
-      await answer?.arrayBuffer().catch(() => undefined);
+      const answer = await ask(pick([...wanted]), "PUT", path, bytes);
       if (answer?.ok === true) {
         this.acknowledged.set(path, hashOf(bytes));
         this.puts += 1;
       } else {
         this.refused += 1;
         // The folder of the first file of a client.
-        if (answer?.status === 409)
-          await fetch(`${urlOf(pick([...wanted]))}/${name}`, { method: "MKCOL" }).catch(() => undefined);
+        if (answer?.status === 409) await ask(pick([...wanted]), "MKCOL", name);
       }
       await sleep(50);
     }
@@ -141,46 +210,53 @@ class Load {
 
   /** True if it was read. What is read must be what was put. */
   async readOne(path: string, id: string): Promise<boolean> {
-    try {
-      const answer = await fetch(`${urlOf(id)}/${path}`, { signal: AbortSignal.timeout(30_000) });
-      const bytes = new Uint8Array(await answer.arrayBuffer());
-      if (answer.status === 404) this.wrong.push(`${path} is missing at ${id}`);
-      if (!answer.ok) return false;
-      if (hashOf(bytes) !== this.acknowledged.get(path)) this.wrong.push(`${path} is another at ${id}`);
-      this.reads += 1;
-      return true;
-    } catch {
-      // The node is dead or stopped, or the download broke off.
-      return false;
-    }
+    const answer = await ask(id, "GET", path);
+    if (answer?.status === 404) this.wrong.push(`${path} is missing at ${id}`);
+    if (answer?.ok !== true) return false;
+    if (hashOf(answer.bytes) !== this.acknowledged.get(path)) this.wrong.push(`${path} is another at ${id}`);
+    this.reads += 1;
+    return true;
   }
 }
 
 async function isWell(id: string): Promise<boolean> {
-  try {
-    const answer = await fetch(`${urlOf(id)}/`, { signal: AbortSignal.timeout(2_000) });
-    return ["serving", "rebuilding"].includes(((await answer.json()) as FilesStatus).state);
-  } catch {
-    return false;
-  }
+  const answer = await ask(id, "GET", "", undefined, 2_000);
+  if (answer?.ok !== true) return false;
+  return ["serving", "rebuilding"].includes((JSON.parse(answer.bytes.toString()) as FilesStatus).state);
 }
 
-/** Kills one node after another, or stops it for longer than leases last; the next when all are well again. */
-async function harm(load: Load, counts: { killed: number; stopped: number }): Promise<void> {
+interface Harm {
+  killed: number;
+  stopped: number;
+  cut: number;
+}
+
+/**
+ * Kills one node after another, stops it or cuts it off for longer than leases last; the next when all are well
+ * again.
+ */
+async function harm(load: Load, counts: Harm): Promise<void> {
   while (!load.isOver) {
     await sleep(1_000);
     const well = await Promise.all([...wanted].map(isWell));
-    const child = running.get(pick([...wanted]));
+    const id = pick([...wanted]);
+    const child = running.get(id);
     if (well.includes(false) || child === undefined) continue;
     await sleep(2_000);
-    if (Math.random() < 0.6) {
+    const chance = Math.random();
+    if (chance < 0.4) {
       counts.killed += 1;
       child.kill("SIGKILL");
-    } else {
+    } else if (chance < 0.6) {
       counts.stopped += 1;
       child.kill("SIGSTOP");
       await sleep(4_000);
       child.kill("SIGCONT");
+    } else {
+      counts.cut += 1;
+      cut(id, pick(Object.keys(cuts) as (keyof typeof cuts)[]));
+      await sleep(4_000);
+      nft(id, "delete table inet cut");
     }
   }
 }
@@ -200,11 +276,11 @@ test("from three to seven nodes and back no acknowledged file is lost, and no re
   for (const id of founders) start(id);
   await until("the list of the founders", ({ nodes }) => nodes.length === 3);
   const load = new Load();
-  const counts = { killed: 0, stopped: 0 };
+  const counts: Harm = { killed: 0, stopped: 0, cut: 0 };
   const work = [load.write("x"), load.write("y"), load.read(), load.read(), harm(load, counts)];
   await sleep(5_000);
   for (const id of others) {
-    await changed("add", `${id}=${at(1, id)}`, "--zone", id);
+    await changed("add", `${id}=${at(nodePort, id)}`, "--zone", id);
     start(id);
   }
   await until(
@@ -226,7 +302,7 @@ test("from three to seven nodes and back no acknowledged file is lost, and no re
   await Promise.all(work);
   expect(load.wrong).toEqual([]);
   const report = await node("ls");
-  expect(report.nodes.map(({ id }) => id)).toEqual(founders);
+  expect(report.nodes.map(({ id }) => id).sort()).toEqual(founders);
   for (const path of load.acknowledged.keys()) {
     for (let tries = 0; !(await load.readOne(path, pick(founders))); tries += 1) {
       expect([path, tries < 20]).toEqual([path, true]);
@@ -236,5 +312,11 @@ test("from three to seven nodes and back no acknowledged file is lost, and no re
   expect(load.wrong).toEqual([]);
   const { puts, refused, reads } = load;
   process.stdout.write(`${JSON.stringify({ puts, refused, reads, ...counts })}\n`);
-  expect([puts > 30, reads > 100, counts.killed > 2, counts.stopped > 0]).toEqual([true, true, true, true]);
+  expect([puts > 30, reads > 100, counts.killed > 2, counts.stopped > 0, counts.cut > 1]).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+  ]);
 }, 900_000);
