@@ -12,19 +12,19 @@ import type { CoreInvariant } from "../../packages/sim/src/core/world/invariants
 import { restoring } from "./restoring.js";
 import { timedMistakes } from "./timed.js";
 
-/** A mistake in the consistent core, where it shows, and the seed that shows it. */
+/** A mistake in the consistent core, the invariant that it breaks, and a seed that shows it. */
 export interface Cored {
   readonly name: string;
   readonly faults: Partial<Faults>;
   readonly raftFaults?: Partial<Faults>;
-  /** Of the client's half. */
+  /** Mistakes in the client's half. */
   readonly waistFaults?: Partial<Faults>;
   readonly breaks: CoreInvariant;
   readonly seed: number;
   readonly plan?: Partial<CorePlan>;
 }
 
-/** Servers come and go, and clients do little. */
+/** Servers join and leave, and clients do little. */
 const changing: Partial<CorePlan> = {
   membershipEveryMs: 500,
   watchClients: 0,
@@ -33,7 +33,7 @@ const changing: Partial<CorePlan> = {
   turnMs: 0,
 };
 
-/** Programs with leases of one form, and no other clients. */
+/** Clients with leases of the given forms, and no other clients. */
 const holding = (...forms: readonly CoreForm[]): Partial<CorePlan> => ({
   forms,
   servers: 3,
@@ -43,11 +43,11 @@ const holding = (...forms: readonly CoreForm[]): Partial<CorePlan> => ({
   bulkKeys: 0,
   turnMs: 0,
   membershipEveryMs: undefined,
-  // Servers that meet one after another need the operator, which is among the clients that are left out.
+  // Servers that are introduced one after another need the operator, which is one of the clients left out.
   introduced: undefined,
 });
 
-/** Rights change, and nobody else does anything. */
+/** Permissions change, and no other clients are active. */
 const usersOnly: Partial<CorePlan> = {
   rights: true,
   registerClients: 0,
@@ -57,7 +57,7 @@ const usersOnly: Partial<CorePlan> = {
   turnMs: 0,
 };
 
-/** Several watches on a stream, with all of their options, and nobody else. */
+/** Several watches on one stream, with all of their options, and no other watch or lease clients. */
 const streamsOnly: Partial<CorePlan> = {
   ...streaming,
   servers: 3,
@@ -107,8 +107,8 @@ export const cored: readonly Cored[] = [
     raftFaults: { voteNotPersisted: true },
     breaks: "agreement",
     seed: 12,
-    // Two stand in one term, and who has voted for one is back before the other asks. Nobody holds to a leader:
-    // else who has begun again does not vote so soon.
+    // Two candidates stand in one term, and a server that has voted for one of them is back before the other
+    // asks. No server holds to a leader: otherwise a restarted server wouldn't vote so soon.
     plan: {
       servers: 5,
       tickMs: 10,
@@ -519,7 +519,7 @@ export const cored: readonly Cored[] = [
   ...timedMistakes,
 ];
 
-/** When a change has made a seed useless, the search goes on for so many runs. */
+/** If a change has made a seed useless, the search goes on for this many runs. */
 const runsMax = 300;
 
 export function searchCore(mistake: Cored): Promise<CoreBatch> {
@@ -527,7 +527,10 @@ export function searchCore(mistake: Cored): Promise<CoreBatch> {
   return duringFaults({ ...faults, ...raftFaults, ...waistFaults }, () => runs(mistake, seed, runsMax));
 }
 
-/** The run that the mistake has broken, without it: the mistake proves something only if this is clean. */
+/**
+ * Repeats the run that the mistake has broken, without the mistake: it proves something only if this run is
+ * clean.
+ */
 export function withoutMistake(mistake: Cored, seed: number): Promise<CoreBatch> {
   return runs(mistake, seed, 1);
 }

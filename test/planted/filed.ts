@@ -4,7 +4,7 @@ import type { FilesInvariant, FilesPlan } from "../../packages/sim/src/files/pla
 import { type NamesBatch, simulateNamesMany } from "../../packages/sim/src/files/names/run.js";
 import { type FilesBatch, simulateFilesMany } from "../../packages/sim/src/files/run.js";
 
-/** A mistake with replicated files, and the seed that shows it. */
+/** A mistake in replicated files, and a seed that shows it. */
 export interface Filed {
   readonly name: string;
   readonly faults: Partial<Faults>;
@@ -90,7 +90,7 @@ export const filed: readonly Filed[] = [
   },
 ];
 
-/** Mistakes with names and contents. */
+/** Mistakes in names and contents. */
 export const named: readonly Filed[] = [
   {
     name: "N: a condition is not checked at the change",
@@ -162,7 +162,7 @@ export const named: readonly Filed[] = [
   },
 ];
 
-/** When a change has made a seed useless, the search goes on for so many runs. */
+/** If a change has made a seed useless, the search goes on for this many runs. */
 const runsMax = 600;
 
 export function searchFiles({ faults, breaks, seed, plan }: Filed): Promise<FilesBatch> {
@@ -177,7 +177,7 @@ export function searchFiles({ faults, breaks, seed, plan }: Filed): Promise<File
   );
 }
 
-/** Runs without followers draw as they did before there were any. */
+/** Runs without followers make the same random draws as before followers existed. */
 const withoutFollowers: Partial<FilesPlan> = { followers: 0, recordsMin: 2_000, keptChanges: 10_000 };
 
 export function searchNames({ faults, breaks, seed, plan }: Filed): Promise<NamesBatch> {

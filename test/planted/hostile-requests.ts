@@ -12,10 +12,10 @@ import {
 } from "../../packages/leasehold/src/etcd/gen/etcd/rpc_pb.js";
 import type { SimRandom } from "../../packages/sim/src/kit/random.js";
 
-/** Nearly as much as the connection takes of one request. */
+/** Nearly as long as the connection allows in one request. */
 const longKey = `hostile/${"x".repeat(60_000)}`;
 
-/** A request as bytes, whether any client could have written it or not. */
+/** A request as bytes, whether or not a client could have written it. */
 export interface HostileRequest {
   readonly method: "Range" | "Put" | "DeleteRange" | "Txn" | "Compact" | "LeaseGrant" | "Watch";
   readonly bytes: Uint8Array;
@@ -24,7 +24,7 @@ export interface HostileRequest {
 const text = (value: string) => new TextEncoder().encode(value);
 const all = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) };
 
-/** Field numbers of a transaction, of an operation, of a put and of a range. */
+/** Field numbers of transactions, operations, puts and ranges. */
 const field = {
   compare: 1,
   success: 2,
@@ -49,7 +49,7 @@ function message(number: number, content: Uint8Array): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
 }
 
-/** More than the core's own bound now and then, and than what the connection takes. */
+/** Beyond the core's own bound at times, and beyond the connection's. */
 const bytesMost = 2_200_000;
 
 export class HostileRequests {
@@ -85,7 +85,7 @@ export class HostileRequests {
     return message(this.#random.pick([field.success, field.failure]), message(kind, this.#key()));
   }
 
-  /** Transactions in each other, mostly as many as somebody's bound, and one more. */
+  /** Nested transactions: mostly as many levels as one of the bounds allows, or one more. */
   #deep(): HostileRequest {
     const levels = this.#random.pick([33, 49, 49, 49, 5_000]);
     const compared = message(field.compare, message(field.compareKey, text("hostile/a")));
@@ -99,7 +99,7 @@ export class HostileRequests {
         this.#random.pick([field.success, field.success, field.failure]),
         message(field.txn, bytes),
       );
-    // Beside a read it has to go through the log.
+    // With a read beside them, the transactions have to go through the log.
     return { method: "Txn", bytes: Buffer.concat([bytes, this.#operation()]) };
   }
 
@@ -109,7 +109,7 @@ export class HostileRequests {
     return { method: "Txn", bytes: Buffer.concat(parts).subarray(0, bytesMost) };
   }
 
-  /** Wide on many levels, on each of both ways: within etcd's bound. */
+  /** Wide on many levels and in both branches, within etcd's bound. */
   #tree(): HostileRequest {
     const width = this.#random.pick([20, 60, 100]);
     let bytes: Buffer = this.#operation();
@@ -129,7 +129,7 @@ export class HostileRequests {
     return { method: "Put", bytes: toBinary(PutRequestSchema, create(PutRequestSchema, put)) };
   }
 
-  /** Of a good message: cut, changed in places, or nested groups of fields that nobody knows. */
+  /** A valid message that is truncated, altered in places, or followed by nested groups of unknown fields. */
   #broken(): HostileRequest {
     const { method, bytes } = this.#random.pick([
       () => this.many(),
@@ -147,7 +147,7 @@ export class HostileRequests {
     };
   }
 
-  /** Keys that a later deletion takes away in one revision. */
+  /** Puts of many keys, and deletions that remove them all in one revision. */
   many(): HostileRequest {
     if (this.#random.chance(0.3)) {
       const prefix = { key: text("hostile/"), rangeEnd: text("hostile0"), prevKv: this.#random.chance(0.5) };
@@ -167,7 +167,7 @@ export class HostileRequests {
     return { method: "Txn", bytes: toBinary(TxnRequestSchema, create(TxnRequestSchema, { success })) };
   }
 
-  /** All of everything, as often as may be. */
+  /** Reads of all keys, as often as one request allows. */
   #reads(): HostileRequest {
     const count = this.#random.pick([1, 2, 8]);
     const success = Array.from({ length: count }, () => ({
@@ -185,7 +185,7 @@ export class HostileRequests {
     return { method: "Txn", bytes: toBinary(TxnRequestSchema, create(TxnRequestSchema, request)) };
   }
 
-  /** Numbers at the ends of what they may be. */
+  /** Numbers at the ends of their ranges. */
   #odd(): HostileRequest {
     const number = () => this.#random.pick([-(2n ** 63n), -1n, 0n, 1n, 2n ** 31n, 2n ** 53n, 2n ** 63n - 1n]);
     if (this.#random.chance(0.3)) {

@@ -29,7 +29,7 @@ import { bytes, Client } from "../core/support/client.js";
 import { freePorts } from "../free-ports.js";
 import { type HostileRequest, HostileRequests } from "./hostile-requests.js";
 
-/** A mistake in what a core takes from a client, which a hostile one finds. */
+/** A mistake in how a core treats requests, which a hostile client finds. */
 export interface Hostile {
   readonly name: string;
   readonly faults: Partial<Faults>;
@@ -48,22 +48,28 @@ const requestsPerRun = 40;
 const atOnce = 8;
 const keysPerRun = 1_100;
 
-/** Of this process's processor, for one step or one taking of effects: others wait for so long. */
+/**
+ * The most processor time of this process for one `step` or `take` of the replica, ms: other clients wait for
+ * as long.
+ */
 const turnMsMax = 1_500;
 
-/** What others' requests may take, on a machine that has other work, too: the turns are what is measured. */
+/**
+ * The longest that the bystander's requests may take on a machine that has other work, too: the turns are
+ * what is measured.
+ */
 const patienceMs = 40_000;
 
-/** The hostile client waits for no longer. */
+/** The longest that the hostile client waits for an answer. */
 const hostileWaitMs = 3_000;
 
 export interface HostileRun {
   readonly seed: number;
-  /** What has happened to somebody else, or to the server. */
+  /** The effect on the bystander or the server. */
   readonly found: string | undefined;
 }
 
-/** Runs seed after seed until something is found, or it is told to stop. */
+/** Runs one seed after another until an effect is found or `goOn` ends the search. */
 export async function searchHostile(
   faults: Partial<Faults>,
   goOn: (runs: number) => boolean,
@@ -76,8 +82,9 @@ export async function searchHostile(
 }
 
 /**
- * One server, a client that means it harm, and one that wants nothing but its keys, its lease and its watch. Nothing that the first does may
- * fail a request of the second, end its streams, end the server, keep it from starting again, or take one turn for longer than the bound.
+ * Runs one server, a hostile client, and a bystander that only uses its keys, its lease and its watch.
+ * Nothing that the hostile client does may fail a request of the bystander, end its streams, end the server,
+ * keep the server from starting again, or take one turn for longer than the bound.
  */
 export async function runHostile(seed: number): Promise<HostileRun> {
   const folder = await mkdtemp(join(tmpdir(), "lh-hostile-"));
@@ -137,7 +144,7 @@ async function attack(seed: number, endpoint: string, found: () => string | unde
   client.close();
 }
 
-/** Sends bytes, and hears whether there was an answer. */
+/** Sends raw bytes and waits for the call to end. */
 class RawClient {
   readonly #clients: readonly GrpcClient[];
   readonly #streams: ClientDuplexStream<Uint8Array, Buffer>[] = [];
@@ -170,7 +177,7 @@ class RawClient {
     >;
     if (method === "Watch") {
       const stream = (client[method] as () => ClientDuplexStream<Uint8Array, Buffer>).call(client);
-      // It reads a little, and then nothing more.
+      // Reads the first answer, and then nothing more.
       stream.once("data", () => stream.pause());
       stream.on("error", () => undefined);
       stream.write(content);
@@ -188,7 +195,7 @@ class RawClient {
   }
 }
 
-/** Somebody else. */
+/** A well-behaved client. */
 class Bystander {
   readonly #client: Client;
   #isOver = false;
@@ -205,7 +212,7 @@ class Bystander {
     const grant = create(LeaseGrantRequestSchema, { ID: 77n, TTL: 60n });
     await this.#client.call<LeaseGrantResponse>("Lease", "LeaseGrant", grant, patienceMs);
     const watch = this.#client.stream<WatchRequest, WatchResponse>("Watch", "Watch");
-    // All keys, as it may: the hostile client's, too.
+    // Watches all keys, as it may, including the hostile client's.
     const value = { key: bytes("a"), rangeEnd: Uint8Array.of(0) } as never;
     watch.write(create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } }));
     const refresh = this.#client.stream<unknown, LeaseKeepAliveResponse>("Lease", "LeaseKeepAlive");
@@ -249,7 +256,9 @@ class Bystander {
   }
 }
 
-/** Measures the turns of the server's logic by the processor's time, which others on the machine do not use up. */
+/**
+ * Measures turns of the server's logic in processor time, which other processes on the machine don't use up.
+ */
 class TurnWatch {
   readonly #step = Replica.prototype.step;
   readonly #take = Replica.prototype.take;

@@ -1,7 +1,7 @@
 import type { CorePlan } from "../../packages/sim/src/core/world/plan.js";
 import type { Cored } from "./cored.js";
 
-/** The core is lost and begins again, and clients do little else. */
+/** The core is lost and restored, and clients do little else. */
 const losing: Partial<CorePlan> = {
   restores: 3,
   servers: 3,
@@ -13,7 +13,7 @@ const losing: Partial<CorePlan> = {
   forms: undefined,
 };
 
-/** Mistakes with backups, and with cores that begin with the state of another. */
+/** Mistakes in backups, and in cores that start from the state of another core. */
 export const restoring: readonly Cored[] = [
   {
     name: "C: a restored core has the ids of the one before",

@@ -1,7 +1,10 @@
 import type { CorePlan } from "../../packages/sim/src/core/world/plan.js";
 import type { Cored } from "./cored.js";
 
-/** Leaders change all the while, and servers hold to one for as long as an election takes: the clock decides. */
+/**
+ * Leaders change all the time, and servers hold to a leader for as long as an election takes, so that the
+ * clock decides.
+ */
 const changing: Partial<CorePlan> = {
   servers: 3,
   electionTicks: 5,
@@ -35,7 +38,7 @@ const changing: Partial<CorePlan> = {
   endMs: 41_000,
 };
 
-/** Nothing goes wrong but the network, and clocks are true. */
+/** The only faults are those of the network, and clocks are true. */
 const parting: Partial<CorePlan> = {
   ...changing,
   clockRateError: 0,
@@ -44,7 +47,7 @@ const parting: Partial<CorePlan> = {
   transferEveryMs: Infinity,
 };
 
-/** Servers end and begin again all the while, and are parted otherwise each time. */
+/** Servers end and restart all the time, and the partition is different each time. */
 const restarting: Partial<CorePlan> = {
   ...parting,
   crashEveryMs: 300,
@@ -54,7 +57,7 @@ const restarting: Partial<CorePlan> = {
   writeMs: 1,
 };
 
-/** Mistakes by which a leader counts on its time when there may be another one: thesis 6.4.1. */
+/** Mistakes by which a leader relies on its time although there may be another leader: thesis 6.4.1. */
 export const timedMistakes: readonly Cored[] = [
   {
     name: "CT: a leader's time is counted from the answers",
@@ -137,7 +140,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: { ...changing, clockRateError: 0.45 },
   },
   {
-    // No mistake in the code: this is what the assumption is for.
+    // This row plants no mistake: it shows what the assumption about clocks is for.
     name: "CT: clocks run further from true time than servers take them to",
     faults: {},
     breaks: "refresh",
