@@ -8,9 +8,9 @@ import { readOptions, refuse } from "./options.js";
 import { nightWorlds, worlds } from "./worlds.js";
 
 /**
- * `npm run explore [-- --night] [--states-max N] [--only TEXT] [-o json]`: looks at every state of small worlds, and first of all
- * at the algorithms as published, in which it must find the two holders of F1. Exits with 0 only if that is found and
- * nothing else is.
+ * `npm run explore [-- --night] [--states-max N] [--only TEXT] [-o json]`: visits every state of small
+ * worlds. The first world has the algorithms as published, in which it must find the two holders of F1. Exits
+ * with 0 only if it finds those and nothing else.
  */
 const { values, json } = readOptions({
   night: { type: "boolean", default: false },
@@ -30,7 +30,7 @@ if (!(statesMax >= 1)) refuse(`--states-max: a number, 1 or more, and not "${val
 const wanted = (values.night ? nightWorlds : worlds).filter(({ name }) => name.includes(values.only));
 if (wanted.length === 0) refuse(`--only: no world has "${values.only}" in its name`);
 
-/** Progress lines are this far apart. */
+/** Interval between progress lines, ms. */
 const progressEveryMs = 5_000;
 
 function timed(

@@ -3,7 +3,7 @@ import type { Bounds } from "../../packages/sim/src/explorer/bounds.js";
 import type { FleaseWorld } from "../../packages/sim/src/explorer/flease-model.js";
 import type { Wrong } from "../../packages/sim/src/explorer/world.js";
 
-/** A mistake that the explorer finds, and the small world in which it does. */
+/** A mistake that the explorer finds, and the small world in which it does so. */
 export interface Explored {
   readonly name: string;
   readonly faults: Partial<Faults>;
@@ -12,17 +12,23 @@ export interface Explored {
   readonly breaks: Wrong["invariant"];
 }
 
-/** What would hide a mistake is taken away: the other net, or the test of the other clock. */
+/**
+ * The other protection, which would hide a mistake, is removed: the other net, or the test of the other
+ * clock.
+ */
 const wallAlone = { rateTestOff: true };
 const ballotsAlone = { rateTestOff: true, netGOff: true };
 
-/** Clocks that agree: for mistakes that have nothing to do with them, so that there are fewer states. */
+/** Clocks that agree, for mistakes that don't depend on clocks: there are fewer states. */
 const exact = { skew: 0 };
 const exactly = { clockDifferenceMax: 0 };
 /** Acquisitions in one round trip only. */
 const quick = { fast: true, twoPhase: false };
 
-/** Mistakes, most of which random runs do not find in reasonable time, each with bounds that are just wide enough. */
+/**
+ * The mistakes, each with bounds that are just wide enough. Random runs don't find most of them in reasonable
+ * time.
+ */
 export const explored: readonly Explored[] = [
   {
     name: "P1: no recovery wait",

@@ -8,10 +8,13 @@ import type { BatchResult } from "../../packages/sim/src/flease/run.js";
 import type { Explored } from "./explored.js";
 import type { Simulated } from "./simulated.js";
 
-/** When a change of the protocol has made a seed useless, the search goes on for so many. */
+/** If a change of the protocol has made a seed useless, the search goes on for this many. */
 const runsMax = 2_000;
 
-/** Explores the small world of one mistake, and looks for nothing but what it is known to break; or does so without it. */
+/**
+ * Explores the small world of one mistake, with or without the mistake, and checks only the invariant that it
+ * breaks.
+ */
 export function find({ faults, world, bounds, breaks }: Explored, planted = true): Exploration {
   const { rateTestOff = false, netGOff = false } = faults;
   const checkGuards = breaks === "I4";
@@ -20,7 +23,10 @@ export function find({ faults, world, bounds, breaks }: Explored, planted = true
   );
 }
 
-/** Runs seed after seed with one mistake planted, from the seed that is known to show it, until it breaks what it should. */
+/**
+ * Runs one seed after another with the mistake planted, beginning with the seed known to show it, until the
+ * invariant is broken.
+ */
 export function search(mistake: Simulated): Promise<BatchResult> {
   const { faults, waistFaults, mistakes, without, mode, breaks, seed } = mistake;
   const look = () =>

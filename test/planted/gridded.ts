@@ -4,18 +4,24 @@ import type { GridMistake, GridPlan } from "../../packages/sim/src/flease-stores
 import { type GridResult, runGrid } from "../../packages/sim/src/flease-stores/run.js";
 import type { Invariant } from "../../packages/sim/src/flease/stage/invariants.js";
 
-/** A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that sees it. */
+/**
+ * A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that it
+ * breaks.
+ */
 export interface Gridded {
   readonly name: string;
   readonly mistake?: GridMistake;
   readonly faults?: Partial<Faults>;
   readonly breaks: Invariant;
   readonly plan?: Partial<GridPlan>;
-  /** Where the search begins, if not at 1. */
+  /** The first seed of the search. Default: 1. */
   readonly seed?: number;
 }
 
-/** Nothing but stores that are silent, or forget; machines agree on the time, so that waits are as short as they may be. */
+/**
+ * The only faults are stores that are silent or forget. Machines agree on the time, so that waits are as
+ * short as possible.
+ */
 const forgetful: Partial<GridPlan> = {
   settings: fleaseSettings({
     members: ["a", "b", "c"],
@@ -79,7 +85,7 @@ export const gridded: readonly Gridded[] = [
 
 const runsMax = 240;
 
-/** Run after run until one breaks. */
+/** Runs one seed after another until the invariant is broken. */
 export function searchGrid({ mistake, faults = {}, breaks, plan, seed = 1 }: Gridded): Promise<{
   readonly runs: number;
   readonly failed: GridResult | undefined;

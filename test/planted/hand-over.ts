@@ -4,7 +4,7 @@ import type { SimOptions } from "../../packages/sim/src/flease/run.js";
 import type { WorldMistakes } from "../../packages/sim/src/flease/stage/stage.js";
 import { hintsAreLost } from "./waist-mistakes.js";
 
-/** A mistake that shows in how long a released resource takes to its next holder, and in nothing else. */
+/** A mistake whose only effect is a longer time from a release to the next holder. */
 export interface SlowHandOver {
   readonly name: string;
   readonly contenders: NonNullable<SimOptions["fairWeather"]>;
@@ -21,11 +21,14 @@ export const slowHandOvers: readonly SlowHandOver[] = [
   { name: "waiters are not told of a release", contenders: "waist", mistakes: { provider: hintsAreLost } },
 ];
 
-/** Runs in fair weather, and how much slower than usual a released resource may change hands at most. */
+/**
+ * The number of runs in fair weather, and the largest ratio allowed between the mean hand-over time and the
+ * usual one.
+ */
 export const fairRuns = 20;
 export const slowdownMax = 1.4;
 
-/** The mean time from a release to the next tenure. */
+/** The mean time from a release to the next tenure, ms. */
 export async function handOverMs(mistake: SlowHandOver, planted: boolean): Promise<number> {
   const { counters } = await duringFaults((planted && mistake.faults) || {}, () =>
     simulateMany({

@@ -1,5 +1,6 @@
 /**
- * The known mistakes. They stand beside what they break, those of `acceptor.ts` in `acceptor.mistakes`:
+ * The known mistakes. They are in files next to the code that they break: those of `acceptor.ts` in
+ * `acceptor.mistakes`.
  *
  *     noFloor: P4, F1: no floor at the rejoin. Two holders.
  *       drop this.#floor = Math.max(this.#floor, floor);
@@ -9,14 +10,14 @@
  *       never entry.leaseOwner !== request.owner
  *       caught by acceptor.test.ts /releases/ 100 seeds
  *
- * Lines at the margin are the mistake's name and what is wrong with it. `drop` takes away a statement, or
- * an operand of `&&`, `||` or `??`; with `never` a condition is false, with `always` it is true. Any other
- * edit stands as in a diff: `-` before what goes, `+` before what comes, two spaces before statements that
- * stay. Code is compared by its syntax (`pattern.mjs`) and has to stand in the file once, or once in the
- * function that `in` names. `also NAME` is the part of a mistake whose other part, with its reason, stands
- * beside another file. `caught by` is the test that has to fail with it; `servers` says that the mistake
- * has to be in the processes that the test starts. Other mistakes are named by a table in this folder or by
- * a test that turns their switch.
+ * A line at the margin has the mistake's name and a description. `drop` removes a statement, or an operand
+ * of `&&`, `||` or `??`; `never` makes a condition false, `always` makes it true. Any other edit is written
+ * as a diff: `-` before removed lines, `+` before added lines, two spaces before statements that stay. Code
+ * is compared by its syntax (`pattern.mjs`) and must occur in the file exactly once, or exactly once in the
+ * function that `in` names. `also NAME` is one part of a mistake; its other part, with the description, is
+ * next to another file. `caught by` is the test that has to fail with the mistake; `servers` means that the
+ * mistake has to be in the processes that the test starts. A mistake without `caught by` is named in a table
+ * in this folder, or by a test that turns its switch.
  *
  * @typedef {object} Edit
  * @property {string} file below the root
@@ -48,7 +49,7 @@ function filesOfMistakes() {
 }
 
 /**
- * What a file says, a paragraph for each mistake.
+ * The mistakes of a file, one in each paragraph.
  *
  * @param {string} text
  * @param {string} path of the file below the root
@@ -71,7 +72,7 @@ function mistakeOf(lines, path) {
   const file = path.replace(/\.mistakes$/, ".ts");
   /** @type {string | undefined} */
   let inside;
-  /** Where the lines of a diff go. @type {Edit | undefined} */
+  /** The edit that takes the lines of a diff. @type {Edit | undefined} */
   let open;
   for (const line of lines.filter((each) => each.startsWith(" "))) {
     const [, word = "", rest = ""] =
@@ -109,7 +110,7 @@ function refused(path, text) {
   throw new Error(`${path}: this is not a part of a mistake: ${text}`);
 }
 
-/** Parts of one mistake beside several files are one mistake. */
+/** Merges the parts of one mistake that are in several files. */
 function together(/** @type {Mistake[]} */ parts) {
   /** @type {Map<string, Mistake>} */
   const whole = new Map();

@@ -1,13 +1,15 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** The exit code for what cannot be understood, as everywhere in Leasehold. */
+/** The exit code for invalid usage, as everywhere in Leasehold. */
 const usageExit = 2;
 
 type Parsed<Options extends NonNullable<ParseArgsConfig["options"]>> = ReturnType<
   typeof parseArgs<{ options: Options }>
 >["values"];
 
-/** The options of a command, and whether it is to print one JSON object. What cannot be understood ends it. */
+/**
+ * The options of a command, and whether it is to print one JSON object. Ends the command if they are invalid.
+ */
 export function readOptions<Options extends NonNullable<ParseArgsConfig["options"]>>(
   options: Options,
 ): { readonly values: Parsed<Options>; readonly json: boolean } {
@@ -23,7 +25,7 @@ export function readOptions<Options extends NonNullable<ParseArgsConfig["options
   return { values: values as Parsed<Options>, json: format === "json" };
 }
 
-/** Says what is wrong and ends the command. */
+/** Prints the problem and ends the command. */
 export function refuse(problem: string): never {
   process.stderr.write(`${problem}\n`);
   process.exit(usageExit);

@@ -1,20 +1,20 @@
 /**
  * Finds code by its syntax: line breaks, comments, parentheses, types, and braces around one statement do
- * not count. `$` stands for any expression, `$name` for one that comes again, and `...` for all further
- * arguments or elements.
+ * not count. `$` stands for any expression, `$name` for the same expression wherever it occurs, and `...`
+ * for all further arguments or elements.
  *
- * Coccinelle's semantic patches work so (Padioleau, Lawall, Hansen and Muller, 2008).
+ * Coccinelle's semantic patches work in this way (Padioleau, Lawall, Hansen and Muller, 2008).
  */
 import { parseSync } from "rolldown/utils";
 
 /** @typedef {{ type: string, start: number, end: number, [key: string]: any }} Node */
-/** @typedef {{ names: Map<string, string>, parts: Map<string, Node> }} Bound what names and placeholders of a pattern stand for */
+/** @typedef {{ names: Map<string, string>, parts: Map<string, Node> }} Bound the code that a pattern's names and placeholders stand for */
 /** @typedef {{ nodes: Node[], isStatement: boolean, text: string, offset: number }} Pattern */
 /** @typedef {{ start: number, end: number, isStatement: boolean, parent: Node, bound: Bound }} Place */
-/** @typedef {{ node: Node, around: Functions | undefined }} Functions a function, and those around it */
+/** @typedef {{ node: Node, around: Functions | undefined }} Functions a function, and the functions around it */
 /** @typedef {{ node: Node, next: Node[], parent: Node, path: string, functions: Functions | undefined }} Standing */
 
-/** Parts of a node that say where it stands or of which type it is. */
+/** Parts of a node that describe its position or type. */
 const unseen = new Set(
   "start end range raw shorthand decorators typeAnnotation returnType typeArguments typeParameters".split(
     " ",
@@ -29,7 +29,7 @@ const isNode = (value) => typeof value?.type === "string";
 const isFunction = (/** @type {Node} */ { type }) => /^(?:Function|ArrowFunction)/.test(type);
 const isPlaceholder = ({ type, name }) => type === "Identifier" && name.startsWith("$");
 
-/** What is inside of parentheses, of assertions of a type, and of braces around one statement. */
+/** The node inside of parentheses, type assertions, and braces around one statement. */
 function unwrapped(node) {
   if (wrappers.has(node.type)) return unwrapped(node.expression);
   if (node.type === "BlockStatement" && node.body.length === 1 && !node.body[0].type.endsWith("Declaration"))
@@ -37,7 +37,7 @@ function unwrapped(node) {
   return node;
 }
 
-/** Statements of a pattern, or its one expression; places in the text are counted from `offset`. */
+/** The statements of a pattern, or its one expression. Positions in the text are counted from `offset`. */
 export function parsedPattern(code) {
   const text = code.replace(/\.\.\.(?=\s*[),\]}])/g, "...$");
   for (const [before, after] of [
@@ -60,7 +60,7 @@ const childrenOf = (node) =>
     unseen.has(key) ? [] : [value].flat().flatMap((child) => (isNode(child) ? [{ key, child }] : [])),
   );
 
-/** The name of a class or a function with a full stop; empty for others. */
+/** The name of a class or a function followed by a full stop; empty for other nodes. */
 function nameOf(node) {
   const { name, type } = node.id ?? node.key ?? {};
   const isNamed =
@@ -68,7 +68,7 @@ function nameOf(node) {
   return name === undefined || !isNamed ? "" : `${type === "PrivateIdentifier" ? "#" : ""}${name}.`;
 }
 
-/** Whether an expression may take the place of this node: it is not a name that is declared or a key. */
+/** True if an expression may replace this node: it is neither a declared name nor a key. */
 function isExpression(node, parent, key) {
   if (/^(?:id|params|param|local|imported|exported|label)$/.test(key)) return false;
   if (key === "property" || key === "key") return parent.computed === true;
@@ -77,7 +77,7 @@ function isExpression(node, parent, key) {
   return parent.type !== "UpdateExpression" && !parent.type.endsWith("Pattern");
 }
 
-/** The names that patterns on the left of declarations declare. */
+/** The names declared by patterns on the left of declarations. */
 function* declaredBy(pattern) {
   if (!isNode(pattern)) return;
   if (pattern.type === "Identifier") yield pattern.name;
@@ -86,7 +86,7 @@ function* declaredBy(pattern) {
   else for (const { child } of childrenOf(pattern)) yield* declaredBy(child);
 }
 
-/** The names that are declared in a function or a module; with `deep`, in the functions inside, too. */
+/** The names declared in a function or a module; with `deep`, also in nested functions. */
 function namesIn(node, deep = false, names = new Set()) {
   for (const parameter of node.params ?? []) for (const name of declaredBy(parameter)) names.add(name);
   for (const { key, child } of childrenOf(node)) {
@@ -98,11 +98,11 @@ function namesIn(node, deep = false, names = new Set()) {
   return names;
 }
 
-/** Compares a pattern with code, and keeps what its placeholders and its renamed names stand for. */
+/** Compares a pattern with code, and records what its placeholders and its renamed names stand for. */
 class Comparison {
   /** @type {Bound} */
   bound = { names: new Map(), parts: new Map() };
-  /** Names and values that are the same in the pattern and in the code. */
+  /** The number of names and values that are the same in the pattern and in the code. */
   #agreed = 0;
 
   /** @param {(own: string, name: string) => boolean} mayBeRenamed */
@@ -110,7 +110,7 @@ class Comparison {
     this.mayBeRenamed = mayBeRenamed;
   }
 
-  /** Nothing but names has been compared, and these differ: that says too little. */
+  /** True if only names were compared and some differ: such a match proves too little. */
   get isByRenamingAlone() {
     return this.#agreed === 0 && [...this.bound.names].some(([own, name]) => own !== name);
   }
@@ -172,7 +172,7 @@ class Comparison {
   }
 }
 
-/** The code of a file, with the nodes of each type in their order. */
+/** The code of a file, with the nodes of each type in source order. */
 export class Code {
   /** @type {Map<string, Standing[]>} */
   #byType = new Map();
@@ -190,8 +190,8 @@ export class Code {
   }
 
   /**
-   * Where a pattern stands. Names of parameters and variables may be others than in the pattern, if it
-   * stands nowhere with its own.
+   * The places where a pattern matches. Names of parameters and variables may differ from the pattern's if it
+   * matches nowhere with its own names.
    *
    * @param {Pattern} pattern
    * @param {string | undefined} inside the function, as in `Acceptor.#write` or `#write`
@@ -208,8 +208,8 @@ export class Code {
 
   /**
    * @param {Node} node
-   * @param {Node} owner the node, or what is around it if it is nothing but parentheses or a type
-   * @param {string} path names of the classes and functions around
+   * @param {Node} owner the node, or the node around it that adds nothing but parentheses or a type
+   * @param {string} path names of the enclosing classes and functions
    * @param {Functions | undefined} functions
    */
   #index(node, owner, path, functions) {
@@ -247,7 +247,7 @@ export class Code {
     return known;
   }
 
-  /** Whether a name is one of a function around a place, or of one in that. */
+  /** True for a name declared in a function around a place, or in a function nested in that. */
   #isLocal(name, functions) {
     if (functions === undefined) return false;
     return functions.around === undefined
@@ -262,8 +262,8 @@ export class Code {
 }
 
 /**
- * The wrong code as it is written at a place: with the names that stand there, and with what the
- * placeholders stand for.
+ * The wrong code as written at a place: with the names used there, and with the code that the placeholders
+ * stand for.
  *
  * @param {string} code
  * @param {boolean} isStatement

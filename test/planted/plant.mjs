@@ -1,7 +1,7 @@
 /**
- * A mistake stands in no file of the product. A test build has both the right code and the wrong: where
- * they differ it asks a switch (`switches.ts`), as in mutation testing with schemata (Untch, Offutt and
- * Harrold, 1993), so that one build has all mistakes and a test turns them one by one.
+ * No file of the product contains a mistake. A test build has both the right code and the wrong code, and
+ * chooses by a switch (`switches.ts`), as in mutation testing with schemata (Untch, Offutt and Harrold,
+ * 1993). So one build has all mistakes, and tests turn them on one by one.
  *
  * @typedef {import("./mistakes.mjs").Edit} Edit
  * @typedef {import("./mistakes.mjs").Mistake} Mistake
@@ -13,7 +13,7 @@ import { basename } from "node:path";
 import { Code, parsedPattern, written } from "./pattern.mjs";
 
 /**
- * The source with its mistakes behind switches. Several may be made in one place, and one inside of
+ * The source with its mistakes behind switches. Several mistakes may be at one place, or one inside of
  * another.
  *
  * @param {string} source
@@ -36,7 +36,7 @@ export function plant(source, file, mistakes) {
     choices.get(key).variants.push([name, wrong]);
   }
   const inOrder = [...choices.values()].sort((a, b) => a.start - b.start || b.end - a.end);
-  // On the first line, so that the lines keep their numbers.
+  // On the first line, so that the line numbers stay the same.
   return `import { planted as plantedMistakes } from "#planted"; ${switched(source, 0, source.length, inOrder)}`;
 }
 
@@ -58,8 +58,8 @@ export function made(source, edits, name) {
 }
 
 /**
- * What an edit changes. What it names has to stand there once, or the mistake would be somewhere else than
- * it says.
+ * The change that an edit makes. The code that it names must occur exactly once, or the mistake would be at
+ * another place than intended.
  *
  * @param {Edit} edit
  * @param {Code} code
@@ -101,7 +101,9 @@ function changeBy({ file, inside, kind, find, replace = "" }, code, name) {
   };
 }
 
-/** Which members and functions that a pattern names the file no longer has, for who has to adapt it. */
+/**
+ * The members and functions that a pattern names and the file no longer has: a hint for adapting the pattern.
+ */
 function namesGone(/** @type {string} */ find, /** @type {string} */ source) {
   const words = find.match(/(?<=\.)#?[a-z]\w+|\b[a-z]\w+(?=\()/gi) ?? [];
   const gone = [...new Set(words)].filter((word) => !new RegExp(`(?<!\\w)${word}\\b`).test(source));

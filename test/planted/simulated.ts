@@ -12,7 +12,7 @@ import {
   tokensLagBehind,
 } from "./waist-mistakes.js";
 
-/** A mistake, where it shows, and the seed that shows it: the search begins there, so that it is quick. */
+/** A mistake, the invariant that it breaks, and a seed that shows it, with which the search begins. */
 export interface Simulated {
   readonly name: string;
   readonly faults: Partial<Faults>;
@@ -27,7 +27,7 @@ export interface Simulated {
 /** Where a mistake shows: the clock mode, the invariant, and the seed. */
 type Finding = `${ClockMode} ${Invariant} ${number}`;
 
-/** What came to the world later, and would only stand around the mistakes of the protocol. */
+/** Features outside the protocol, which would only dilute runs for the protocol's mistakes. */
 const besideTheProtocol = [
   "waist",
   "clients-that-come-and-go",
@@ -65,7 +65,10 @@ function row(name: string, finding: Finding, planted: Partial<Simulated>): Simul
   };
 }
 
-/** What would hide a mistake is taken away: the other net, or the test of the other clock. */
+/**
+ * The other protection, which would hide a mistake, is removed: the other net, or the test of the other
+ * clock.
+ */
 const ballotsAlone = { netGOff: true };
 const wallAlone = { rateTestOff: true };
 
@@ -115,7 +118,7 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
   ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 8"),
-  // Two holders it makes no more: clocks that are far enough apart for that end every hold.
+  // This no longer leads to two holders: clocks that are far enough apart for that end every hold.
   ...inProtocol("P26: the bounds on the time are swapped", { clockBoundsSwapped: true }, "a I13 1"),
   ...inProtocol("P27: over by either clock", { overByEitherClock: true }, "b I1 28"),
   ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 114"),

@@ -3,7 +3,7 @@ import { type Ground, type StoragePlan, slewed } from "../../packages/sim/src/de
 import { type StorageBatch, simulateStorageMany } from "../../packages/sim/src/delta/run.js";
 import type { StorageInvariant } from "../../packages/sim/src/delta/stage/invariants.js";
 
-/** A mistake on shared storage, where it shows, and the seed that shows it. */
+/** A mistake in leases on shared storage, the invariant that it breaks, and a seed that shows it. */
 export interface Stored {
   readonly name: string;
   readonly faults: Partial<Faults>;
@@ -15,7 +15,7 @@ export interface Stored {
 
 const slotted: Partial<StoragePlan> = { kinds: ["slotted", "slotted", "slotted"] };
 
-/** The rows about clocks stand in `packages/sim/src/delta/drivers.test.ts`. */
+/** The mistakes about clocks are in `packages/sim/src/delta/drivers.test.ts`. */
 const soundMachines: Partial<StoragePlan> = {
   stepEveryMs: Infinity,
   suspendEveryMs: Infinity,
@@ -34,7 +34,7 @@ const meddling: Partial<StoragePlan> = {
   replaceEveryMs: 20_000,
 };
 
-/** Nothing goes wrong that the row does not name. */
+/** The only faults are those that the row adds. */
 const calm: Partial<StoragePlan> = {
   delayMs: 50,
   mixedLeases: false,
@@ -51,7 +51,7 @@ const calm: Partial<StoragePlan> = {
   tornRate: 0,
 };
 
-/** Nothing else goes wrong. */
+/** Three stores that forget. No store is silent, slow or replaced, no call is cancelled and no write torn. */
 const threeThatForget: Partial<StoragePlan> = {
   delayMs: 50,
   leaseMs: 800,
@@ -65,7 +65,7 @@ const threeThatForget: Partial<StoragePlan> = {
   tornRate: 0,
 };
 
-/** Stores come back empty, often twice, and writes take as long as they may. */
+/** Stores come back empty, often twice, and writes take as long as allowed. */
 const manyReturns: Partial<StoragePlan> = {
   leaseMs: 800,
   processes: 4,
@@ -74,7 +74,7 @@ const manyReturns: Partial<StoragePlan> = {
   endMs: 40_000,
 };
 
-/** Holders renew, whatever happens. */
+/** Holders keep renewing: no process dies, no write is torn, no call is cancelled, and releases are rare. */
 const untroubled: Partial<StoragePlan> = {
   crashEveryMs: Infinity,
   lifeMs: Infinity,
@@ -91,7 +91,8 @@ const meddled: readonly (readonly [name: string, mistake: Fault, breaks: Storage
 
 export const stored: readonly Stored[] = [
   {
-    // The paper's own count, in which a renewal may begin at the very end: Δ + 6δ allows for it.
+    // With the paper's own way of counting a lease, a renewal may begin at its very end: Δ + 6δ allows for
+    // that.
     name: "S: waiting Δ + 5δ where holders renew",
     faults: { holdFromReturn: true, waitFiveDelays: true },
     ground: "paper",
@@ -108,7 +109,7 @@ export const stored: readonly Stored[] = [
       stableFromMs: 0,
       slowRate: 0,
       delayMs: 50,
-      // So that the look at the farm is still good at the very end of the shorter ones.
+      // The look at the farm must still be fresh at the very end of the shorter leases.
       leaseMs: 1_400,
       mixedLeases: true,
       lifeMs: Infinity,
@@ -154,8 +155,9 @@ export const stored: readonly Stored[] = [
     seed: 21,
   },
   {
-    // Stopped for longer than its lease, and no longer than an attempt may take: only where leases differ. Slow
-    // stores and several programs in each process make it likelier that one is stopped between gate and slot.
+    // A program must be stopped for longer than its lease, but not longer than an attempt may take, which is
+    // possible only where leases differ. Slow stores and several programs in each process make a stop between
+    // gate and slot more likely.
     name: "S: a reader that trusts its gate",
     faults: { readerTrustsItsGate: true },
     ground: "forms",
@@ -196,7 +198,7 @@ export const stored: readonly Stored[] = [
     seed: 9,
   },
   {
-    // Each costs a renewal time that the other saves: both must go.
+    // Each of the two mistakes alone costs a renewal that the other half would save, so both are planted.
     name: "S: what stands in stores, and what they acknowledge after their round, is forgotten",
     faults: { contentsForgotten: true, lateAnswersForgotten: true },
     ground: "always-bounded",
@@ -227,7 +229,7 @@ export const stored: readonly Stored[] = [
     plan: { replaceEveryMs: Infinity },
   },
   {
-    // A release that names its record takes the danger from the shortcut: both halves of the protection must go.
+    // A release that names its record makes the shortcut safe: both halves of the protection must be removed.
     name: "S: a free register without compare-and-set taken without a wait",
     faults: { freeShortcutWithoutCompareAndSet: true, releaseOverSuccessor: true },
     ground: "paper",
@@ -294,7 +296,8 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // A short lease's record, left on one store as all begin, passes for what the holder of a long one renews by.
+    // A short lease's record, left on one store at the start of all, is taken for the record by which a long
+    // lease's holder renews.
     name: "S: a crashed contender's record hides a holder's renewals",
     faults: { greatestRecordOnly: true },
     ground: "paper",
@@ -339,7 +342,8 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // Two contend at once for what a leader left half renewed, and the one that has read its last record loses.
+    // Two processes contend for the lease that a leader left half renewed, and the process that has read the
+    // leader's last record loses.
     name: "S: a renewal takes a loser's record for a successor's",
     faults: { loserEndsHold: true },
     ground: "oracle",
@@ -359,7 +363,7 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // One joins those whom it sees, while another has read a store that had come back empty.
+    // One reader joins the readers that it sees, while another has read a store that had come back empty.
     name: "S: a reader joins an epoch than which another got a greater one",
     faults: { readerJoinsOlderEpoch: true },
     ground: "shared",
@@ -433,7 +437,7 @@ export const stored: readonly Stored[] = [
     plan: { clockRateError: 0.001, clockDrift: slewed },
   },
   {
-    // Leases so long that 6δ do not make up for what clocks are off.
+    // Leases are so long that 6δ doesn't make up for the error of the clocks.
     name: "S: waits of the paper's leases as if clocks were right",
     faults: { paperRatesIgnored: true },
     ground: "paper",
@@ -453,7 +457,7 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // The paper's own count, as the watch on δ would see the delay by itself.
+    // With the paper's own way of counting a lease, as the watch on δ would notice the delay by itself.
     name: "S: claims that are not announced, and holders that ask for announcements",
     faults: { quietClaims: true, holdFromReturn: true },
     ground: "paper",
@@ -502,7 +506,7 @@ export const stored: readonly Stored[] = [
       releaseRate: 0.9,
       lazyRate: 0,
       forgetEveryMs: 6_000,
-      // Those that begin look at the farm, and let stores count again that nobody has written to since.
+      // New processes look at the farm, and make stores count again that nobody has written to since.
       crashEveryMs: 3_000,
       lifeMs: 4_000,
       endMs: 80_000,
@@ -564,7 +568,7 @@ export const stored: readonly Stored[] = [
   })),
 ];
 
-/** When a change has made a seed useless, the search goes on for so many runs. */
+/** If a change has made a seed useless, the search goes on for this many runs. */
 const runsMax = 600;
 
 export function searchStored({ faults, ground, breaks, seed, plan }: Stored): Promise<StorageBatch> {

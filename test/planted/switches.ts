@@ -7,12 +7,12 @@ export type Faults = Record<Fault, boolean>;
 
 export const noFaults: Faults = Object.fromEntries(mistakes.map(({ name }) => [name, false]));
 
-/** Switches that tests may turn, and two ways to turn them back for certain. */
+/** Switches for tests, and two ways to turn them on that always turn them off again. */
 interface Switches<Names> {
   readonly faults: Names;
-  /** Runs `body` with some mistakes planted, and takes them out again. */
+  /** Runs `body` with some mistakes planted, and removes them afterwards. */
   withFaults<T>(wanted: Partial<Names>, body: () => T): T;
-  /** The same for what takes its time. */
+  /** The same for an asynchronous `body`. */
   duringFaults<T>(wanted: Partial<Names>, body: () => Promise<T>): Promise<T>;
 }
 
@@ -48,11 +48,11 @@ export function plantedFaults<Names extends object>(none: Names): Switches<Names
 
 export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);
 
-// A process may have mistakes in it from its beginning, by their names in its environment.
+// A process can have mistakes from its start, named in its environment.
 for (const name of (process.env["LEASEHOLD_PLANTED"] ?? "").split(",").filter(Boolean)) {
   if (!(name in faults)) throw new Error(`no mistake is called "${name}"`);
   faults[name] = true;
 }
 
-/** What a build with mistakes asks, see `plant.mjs`. */
+/** The switches that a build with mistakes reads, see `plant.mjs`. */
 export const planted = faults;

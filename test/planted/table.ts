@@ -10,17 +10,17 @@ import { simulated } from "./simulated.js";
 import { searchStored, stored } from "./stored.js";
 
 /**
- * `npm run planted -- sim`: plants every known mistake and looks who catches it. Exits with 1 unless each one is caught,
- * and unless none is "caught" that was not planted.
+ * `npm run planted -- sim`: plants every known mistake and checks that it is caught. Exits with 0 only if all
+ * are caught.
  */
 interface Row {
   readonly mistake: string;
   readonly checker: string;
   readonly by: "random runs" | "explorer";
   readonly caught: boolean;
-  /** How many runs, or states, it took. */
+  /** The number of runs, or of states, until it was caught. */
   readonly after: string;
-  /** Of the run that failed, with its clock mode. */
+  /** The seed of the run that failed, with its clock mode. */
   readonly seed: string;
   readonly seconds: number;
 }
@@ -71,7 +71,7 @@ async function byExploration(): Promise<Row[]> {
   return found;
 }
 
-/** Breaks no invariant: a resource that was released changes hands far too slowly. */
+/** Mistakes that break no invariant: a released resource changes hands far too slowly. */
 async function byHandOver(): Promise<Row[]> {
   const found: Row[] = [];
   for (const mistake of slowHandOvers.filter(({ name }) => wanted(name))) {
@@ -183,7 +183,7 @@ async function onCore(): Promise<Row[]> {
   return found;
 }
 
-/** A real server: what is found is what a client that means no harm would have felt. */
+/** Mistakes tried on a real server: they are caught if a well-behaved client is affected. */
 async function byHostileClients(): Promise<Row[]> {
   const found: Row[] = [];
   for (const { name, faults } of hostiles.filter((mistake) => wanted(mistake.name))) {

@@ -1,7 +1,10 @@
 import { defineConfig } from "vitest/config";
 import { alias, plugins } from "../../vitest.config.js";
 
-/** All tests that may have to catch a planted mistake, a process for each file: a mistake is planted when it begins. */
+/**
+ * All tests that may have to catch a planted mistake, with one process for each file, since a mistake is
+ * planted when a process starts.
+ */
 export default defineConfig({
   resolve: { alias },
   plugins,

@@ -1,9 +1,9 @@
 import type { Grant, Provider } from "../../packages/leasehold/src/lease/provider.js";
 import type { Lease, Leases } from "../../packages/leasehold/src/lease/types.js";
 
-// Mistakes of the waist, made from outside: the product has no switches for them.
+// Mistakes in the waist are made from outside, since the product has no switches for them.
 
-/** A lease seems to be held as long as nobody gives it back, whatever has become of its grant. */
+/** A lease appears held until it is released, whatever has become of its grant. */
 export function neverRunsOut(provider: Provider): Provider {
   return attempting(provider, async (request, cancellation) => {
     const outcome = await provider.attempt(request, cancellation);
@@ -13,12 +13,12 @@ export function neverRunsOut(provider: Provider): Provider {
   });
 }
 
-/** Nothing is ever renewed. */
+/** No lease is ever renewed. */
 export function neverRenews(provider: Provider): Provider {
   return but(provider, { renew: () => Promise.resolve(false) });
 }
 
-/** An acquisition that its caller has given up never ends, and keeps the turn from those who wait behind it. */
+/** An acquisition aborted by its caller never ends, and blocks the callers that wait behind it. */
 export function abortKeepsTheTurn(provider: Provider): Provider {
   return attempting(provider, async (request, cancellation) => {
     const outcome = await provider.attempt(request, cancellation);
@@ -26,7 +26,7 @@ export function abortKeepsTheTurn(provider: Provider): Provider {
   });
 }
 
-/** What was granted to a caller that had given up in that moment is not given back. */
+/** A lease granted to a caller that aborted at that moment is not released. */
 export function lateGrantIsKept(provider: Provider): Provider {
   const unwanted = new Set<Grant>();
   const attempt: Provider["attempt"] = async (request, cancellation) => {
@@ -39,7 +39,7 @@ export function lateGrantIsKept(provider: Provider): Provider {
   return but(attempting(provider, attempt), { release });
 }
 
-/** Nobody who waits is told of a release. */
+/** Waiters are not notified of a release. */
 export function hintsAreLost(provider: Provider): Provider {
   return but(provider, {
     attach: (events) =>
@@ -47,7 +47,9 @@ export function hintsAreLost(provider: Provider): Provider {
   });
 }
 
-/** What keeps a lease alive takes another one when it has lapsed, and the program goes on by the old token. */
+/**
+ * After a lease has lapsed, a new one is acquired in its place, and the program goes on with the old token.
+ */
 export function lapsedLeaseIsReopened(leases: Leases): Leases {
   return but(leases, {
     acquire: async (resource, options) => {
@@ -73,7 +75,7 @@ export function lapsedLeaseIsReopened(leases: Leases): Leases {
   });
 }
 
-/** A program is given the token of the tenure before. */
+/** A program gets the token of the tenure before. */
 export function tokensLagBehind(leases: Leases): Leases {
   let before: bigint | undefined;
   return but(leases, {
@@ -86,7 +88,7 @@ export function tokensLagBehind(leases: Leases): Leases {
   });
 }
 
-/** A campaign begins anew while the work of the former tenure goes on. */
+/** A campaign begins again while the work of the former tenure goes on. */
 export function leadsBeforeTheWorkHasEnded(leases: Leases): Leases {
   const untilAborted = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -96,14 +98,14 @@ export function leadsBeforeTheWorkHasEnded(leases: Leases): Leases {
   });
 }
 
-/** The same, whichever way the waist asks for an attempt. */
+/** Replaces `attempt` for both ways in which the waist calls it. */
 function attempting(provider: Provider, attempt: Provider["attempt"]): Provider {
   const begin: Provider["begin"] = (request, taker) =>
     void attempt(request, taker).then((outcome) => taker.settled(outcome));
   return but(provider, { attempt, begin });
 }
 
-/** The same as `whole`, but for some of its methods. */
+/** The same as `whole`, except for some of its methods. */
 function but<T extends object>(whole: T, mistaken: Partial<T>): T {
   return new Proxy(whole, {
     get: (_target, name) => {

@@ -5,7 +5,7 @@ import type { FleaseWorld } from "../../packages/sim/src/explorer/flease-model.j
 /** A small world in which nothing must be found. */
 export interface SoundWorld {
   readonly name: string;
-  /** Which halves of the protection are taken away, so that the other must do. */
+  /** The halves of the protection that are removed, so that the other half must suffice. */
   readonly faults: Partial<Faults>;
   readonly world: Partial<FleaseWorld>;
   readonly bounds: Partial<Bounds>;
@@ -18,7 +18,7 @@ const quick = { fast: true, twoPhase: false };
 const guardAlone = { ...wallAlone, netBOff: true };
 const ballotsAlone = { ...wallAlone, netGOff: true };
 
-/** The default: about a minute, and less than ten on a slow core. */
+/** The default worlds: about a minute, and less than ten on a slow core. */
 export const worlds: readonly SoundWorld[] = [
   {
     name: "as in the product, two phases, ε = 1",
@@ -58,7 +58,7 @@ export const worlds: readonly SoundWorld[] = [
   },
 ];
 
-/** For a night, and some gigabytes of memory. */
+/** The worlds for a night, with some gigabytes of memory. */
 export const nightWorlds: readonly SoundWorld[] = [
   ...worlds,
   {
