@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 /**
- * Golden traces: a file has paragraphs of commands, and below `----` what they print. A line that begins with `#` is a
- * comment.
+ * Golden traces: a file has paragraphs of commands, and below `----` their output. A line that begins with
+ * `#` is a comment.
  */
 
 /** Runs the commands of a trace in order and returns the file as it should be. */
@@ -24,7 +24,10 @@ export async function printTrace(
   return `${parts.join("\n\n")}\n`;
 }
 
-/** What the file has. With `UPDATE_SCRIPTS=1` in the environment it is first written anew, as it was printed. */
+/**
+ * The content of the file. With `UPDATE_SCRIPTS=1` in the environment the printed text is written to it
+ * first.
+ */
 export function golden(path: string, printed: string): string {
   if (process.env["UPDATE_SCRIPTS"] === "1") writeFileSync(path, printed);
   return readFileSync(path, "utf8");

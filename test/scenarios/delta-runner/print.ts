@@ -6,7 +6,7 @@ import type { StoreAnswer, StoreRequest } from "../../../packages/leasehold/src/
 /** The one resource of a script. */
 export const resource = "r";
 
-/** What was asked of a store, and what it said. */
+/** The operation on a store and the store's answer. */
 export function printOperation(request: StoreRequest, answer: StoreAnswer): string {
   return `${printRequest(request)}: ${printAnswer(answer)}`;
 }
@@ -38,12 +38,12 @@ function printAnswer(answer: StoreAnswer): string {
   }
 }
 
-/** What stands in a register. */
+/** The content of a register. */
 export function printCells(cells: readonly Uint8Array[]): string {
   return cells.length === 0 ? "nothing" : cells.map(printRecord).join(" and ");
 }
 
-/** A record as its writer, its number (`#`) and, of a lease, the token. */
+/** A record as its writer, its number (`#`), and the token if it is a lease. */
 function printRecord(bytes: Uint8Array): string {
   const { writer, number, epoch, state } = decodeRecord(bytes);
   return state === "held" ? `[${writer} #${number} token ${epoch}]` : `[${writer} #${number} free]`;

@@ -12,7 +12,7 @@ import type { Store, StoreAnswer, StoreRequest } from "../../../packages/leaseho
 import type { Tenure } from "../../../packages/leasehold/src/delta/tenure.js";
 import type { VirtualWorld } from "../../../packages/leasehold/src/testing/virtual-world.js";
 
-/** Told of each answer of a store when the process gets it. */
+/** Called with each answer of a store when the process gets it. */
 export type StoreListener = (
   process: string,
   store: number,
@@ -21,8 +21,8 @@ export type StoreListener = (
 ) => void;
 
 /**
- * One process of a script, with clocks that may run too fast or too slow. While it is stopped its clocks go on; timers and
- * answers of stores reach it when it continues.
+ * One process of a script, with clocks that may run too fast or too slow. While it is stopped, its clocks go
+ * on; timers and answers of stores reach it when it continues.
  */
 export class ScriptProcess {
   readonly name: string;
@@ -60,7 +60,7 @@ export class ScriptProcess {
     return readBothClocks(this.#world.clock);
   }
 
-  /** Whether its program, asking now, is told that it holds the resource. A dead process asks nothing. */
+  /** Whether its program would find the resource held if it asked now. A dead process doesn't ask. */
   get isHolding(): boolean {
     return !this.#isDead && this.tenure !== undefined && this.tenure.remainingMs(this.now()) > 0;
   }
@@ -74,7 +74,7 @@ export class ScriptProcess {
     for (const run of this.#late.splice(0)) run();
   }
 
-  /** What it has sent stays sent; it never hears of anything again. */
+  /** Messages already sent stay sent; the process gets no answers any more. */
   crash(): void {
     this.#isDead = this.#isStopped = true;
   }

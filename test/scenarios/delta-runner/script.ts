@@ -6,18 +6,18 @@ import { printTrace } from "../golden.js";
 import { printCells, printOperation, printResult, resource } from "./print.js";
 import { ScriptProcess } from "./process.js";
 
-/** Runs a trace and returns the file with what it printed. */
+/** Runs a trace and returns the file with the output filled in. */
 export async function runScript(text: string): Promise<string> {
   const world = new ScriptWorld();
   return printTrace(text, (words) => world.run(words));
 }
 
-/** A wait for a free resource ends by the script, not by itself. */
+/** Only the script ends a wait for the resource: no attempt times out. */
 const attemptMs = 1_000_000;
 
 /**
- * Stores in memory and processes that contend for one resource on them. Time passes only by `advance`. Each line is what a
- * process learned at that moment.
+ * Stores in memory, and processes that contend for one resource on them. Time passes only by `advance`. Each
+ * line of output is what a process learned at that moment.
  */
 class ScriptWorld {
   #bench!: PaperBench;
@@ -25,7 +25,7 @@ class ScriptWorld {
   readonly #processes = new Map<string, ScriptProcess>();
   #output: string[] = [];
   #saidAtMs = 0;
-  /** The last operation that was printed: the same of another store is added to its line. */
+  /** The last operation printed. The same operation on another store is added to its line. */
   #last: { process: string; stores: number[]; text: string } | undefined;
   #holders = "none";
   #error: unknown;
@@ -118,7 +118,7 @@ class ScriptWorld {
       this.#say(`store ${index} has ${printCells(medium.cells(leaseRegister(resource)))}`);
   }
 
-  /** In small steps, so that the end of a lease is seen when it comes. */
+  /** Advances in small steps, so that the end of a lease is seen when it comes. */
   async #advance(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += 1) {
       await this.#bench.world.advance(1);
@@ -131,7 +131,7 @@ class ScriptWorld {
     this.#checkHolders();
   }
 
-  /** Asks each process whether it holds the resource, as its program would, and prints a change. */
+  /** Asks each process whether it holds the resource, as its program would, and prints changes. */
   #checkHolders(): void {
     const holders = [...this.#processes.values()].filter(({ isHolding }) => isHolding);
     if (holders.length > 1) throw new Error("two holders");
@@ -168,7 +168,7 @@ class ScriptWorld {
   }
 }
 
-/** Words such as `lease=2000`. */
+/** Parses words such as `lease=2000`. */
 function optionsOf(words: readonly string[]): Record<string, number> {
   const options: Record<string, number> = {};
   for (const word of words) {

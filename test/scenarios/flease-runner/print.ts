@@ -3,7 +3,7 @@ import { Kind, LeaseState, Refusal } from "../../../packages/leasehold/src/fleas
 import type { Message } from "../../../packages/leasehold/src/flease/protocol/message.js";
 import type { View } from "../../../packages/leasehold/src/flease/views/view.js";
 
-/** The wall clock at time 0 of a script: times and ballots are printed relative to it. */
+/** The wall clock at time 0 of a script. Times and ballots are printed relative to it. */
 export const startWallMs = Date.UTC(2030, 0, 1);
 
 /** A ballot number as `milliseconds.counter`; 0 is below all ballots. */
@@ -14,7 +14,7 @@ export function ballotText(number: number): string {
   return `${ms}.${relative - ms * ballotsPerMs}`;
 }
 
-/** A time on a wall clock, in milliseconds since the start of the script. */
+/** A wall clock time, in milliseconds since the start of the script. */
 export function timeText(wallMs: number): string {
   return String(wallMs - startWallMs);
 }
@@ -52,7 +52,7 @@ function leaseText(reply: Message): string {
   return `lease of ${reply.leaseOwner} until ${timeText(reply.leaseExpiresWallMs)} (${state})`;
 }
 
-/** A view by its number and members; a joint one by the members before and after. */
+/** A view as its number and members; a joint view with the members before and after. */
 export function printView({ number, members, before }: View): string {
   if (before === undefined) return `view ${number} of ${members.join(" ")}`;
   return `joint view ${number} of ${before.members.join(" ")} and ${members.join(" ")}`;

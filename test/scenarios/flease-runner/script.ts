@@ -3,40 +3,43 @@ import { World } from "./world.js";
 
 /*
  * A script has an explanation, its variants with the outcome that each must reach, and paragraphs of commands.
- * What they print stands below `----`, once if all variants print the same. Times are milliseconds since the
- * start, when all acceptors are past their recovery wait; a ballot prints as `millisecond.counter`. The
- * resource is `r`. The commands:
+ * The output of a paragraph follows below `----`, once if all variants print the same. Times are milliseconds
+ * since the start, when all acceptors are past their recovery wait. A ballot prints as `millisecond.counter`.
+ * The resource is `r`. The commands:
  *
  *   variant NAME[: FAULT …] -> two holders | one holder | no holder
  *   cluster a b c [skew=10] [ttlMax=1000] [timeout=100] [rate=0.1]   members, ready at time 0
  *   proposers p q
- *   p acquire fast|two-phase [ttl=600]    also: p renew, release, cancel, tick (time-outs), crash, restart
+ *   p acquire fast|two-phase [ttl=600]    also: p renew, release, cancel, tick (timeouts), crash, restart
  *   a crash | restart | discard | show
  *   a bar p                               p's lease is broken at a
  *   deliver p.acq1 a b                    p's first ACQ reaches a and b (without names: everybody)
- *   return p.acq1 a b                     the answers of a and b reach p; again: they come twice
+ *   return p.acq1 a b                     the answers of a and b reach p; repeated: a second time
  *   exchange p.acq1 a b                   both
  *   drop p.acq1 c
  *   advance 100 [p=80]                    time passes; p's clocks move by 80
  *   clock p +10                           p's wall clock is 10 ahead
  *   suspend p 100                         p's machine sleeps: its steady clock stands still
- *   p use                                 p's program writes, with its token, to what the lease protects
- *   newcomer d                            starts a process that is no member yet
+ *   p use                                 p's program writes to the guarded resource, with its token
+ *   newcomer d                            starts a process that isn't a member yet
  *   a change a b d                        a begins a change to these members
  *   a tell b p                            a's view reaches b and p (without names: everybody)
  */
 
-/** How a run ends: whether two ever held the resource at one instant, and if not, how many hold it at the end. */
+/**
+ * The outcome of a run: whether two ever held the resource at one instant, and if not, how many hold it at
+ * the end.
+ */
 export type Outcome = "two holders" | "one holder" | "no holder";
 
-/** One way to run a script: with some repairs taken out, or as the protocol is written. */
+/** One way to run a script: without some repairs, or with the protocol as written. */
 export interface Variant {
   readonly name: string;
   readonly faults: readonly string[];
   readonly expected: Outcome;
 }
 
-/** Lines between two empty lines: comments, then commands, then (below `----`) what they print. */
+/** Lines between two empty lines: comments, then commands, then (below `----`) their output. */
 interface Paragraph {
   readonly comments: readonly string[];
   readonly commands: readonly string[];
@@ -47,7 +50,10 @@ export interface Script {
   readonly paragraphs: readonly Paragraph[];
 }
 
-/** A fault of the script's world in place of the protocol: a restarted proposer comes back under its old name (F13). */
+/**
+ * A fault of the script's world instead of the protocol: a restarted proposer comes back under its old name
+ * (F13).
+ */
 const worldFault = "sameIncarnation";
 
 const variantPattern = /^variant ([^:]+?)(?:: ([\w ]+?))? -> (two holders|one holder|no holder)$/;
@@ -75,7 +81,7 @@ export function parseScript(text: string): Script {
 
 export interface Run {
   readonly outcome: Outcome;
-  /** What each paragraph printed. */
+  /** The output of each paragraph. */
   readonly outputs: readonly string[];
 }
 
@@ -94,7 +100,10 @@ export function runScript(script: Script, variant: Variant): Run {
   });
 }
 
-/** The script with what its variants printed: once where they agree, and else under the names of the variants. */
+/**
+ * The script with the output of its variants: once where they agree, otherwise under the names of the
+ * variants.
+ */
 export function formatScript(script: Script, runs: readonly Run[]): string {
   const parts = script.paragraphs.map(({ comments, commands }, index) => {
     if (commands.length === 0) return comments.join("\n");
@@ -112,13 +121,13 @@ export function formatScript(script: Script, runs: readonly Run[]): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Commands in which no variant found anything to deliver: a slip of the pen in the script. */
+/** Commands in which no variant found anything to deliver: mistakes in the script. */
 export function idleCommands(runs: readonly Run[]): string[] {
   const idle = runs.map((run) => new Set(run.outputs.join("\n").match(/\(there is no [^)]+\)/g) ?? []));
   return [...(idle[0] ?? [])].filter((line) => idle.every((lines) => lines.has(line)));
 }
 
-/** Turns the lines of a script into deeds in a {@link World}. */
+/** Carries out the lines of a script in a {@link World}. */
 class Interpreter {
   readonly #sameIncarnation: boolean;
   #world: World | undefined;
@@ -160,7 +169,7 @@ class Interpreter {
     } else this.#order(world, verb, object, rest);
   }
 
-  /** Orders to one participant: its name comes first. */
+  /** Commands for one participant, which begin with its name. */
   #order(world: World, name: string, verb: string, rest: readonly string[]): void {
     if (verb === "crash") world.crash(name);
     else if (verb === "restart") world.restart(name);
@@ -180,7 +189,7 @@ class Interpreter {
   }
 }
 
-/** Words such as `ttl=450`. */
+/** Parses words such as `ttl=450`. */
 function optionsOf(words: readonly string[]): Record<string, number> {
   const options: Record<string, number> = {};
   for (const word of words) {

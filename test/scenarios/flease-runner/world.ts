@@ -16,7 +16,7 @@ import { ballotText, printReply, printRequest, printView, startWallMs, timeText 
 /** The one resource of a script. */
 const resource = "r";
 
-/** Two clocks of one participant, set by hand, and the view that it is in. */
+/** A participant: two clocks set by hand, and its current view. */
 class Node {
   readonly name: string;
   readonly views: Views;
@@ -39,7 +39,7 @@ class Node {
     return new FleaseClock(this.mono, this.wall, this.#skewMs, 0);
   }
 
-  /** A new process: its clock module starts anew. */
+  /** Starts a new process, whose clock module starts anew. */
   bootClock(): void {
     this.#clock = this.#startClock();
   }
@@ -56,9 +56,9 @@ class AcceptorNode extends Node {
 class ProposerNode extends Node {
   incarnation = 0;
   proposer: Proposer | undefined;
-  /** Of its last tenure. Its program hands it to what the lease protects. */
+  /** The number of the token of its last tenure. Its program presents it to the guarded resource. */
   tokenNumber = 0;
-  /** How many broadcasts of each kind it has sent, which gives them their names. */
+  /** The number of broadcasts sent of each kind, used to name them. */
   readonly sent = new Map<Kind, number>();
 
   get instance(): Instance | undefined {
@@ -66,7 +66,7 @@ class ProposerNode extends Node {
   }
 }
 
-/** One broadcast of a proposer. It stays in flight for ever: it may arrive late, repeatedly or never. */
+/** One broadcast of a proposer. It stays in flight forever: it may arrive late, repeatedly or never. */
 interface Broadcast {
   readonly name: string;
   readonly from: ProposerNode;
@@ -84,8 +84,8 @@ const kindNames: Partial<Record<Kind, string>> = {
 };
 
 /**
- * A cluster whose messages and clocks are moved by hand: it runs the real acceptors and proposers, delivers exactly
- * what it is told to deliver, and writes down what happens.
+ * A cluster whose messages and clocks are moved by hand. It runs the real acceptors and proposers, delivers
+ * only on command, and records all events.
  */
 export class World {
   readonly #settings: FleaseSettings;
@@ -96,7 +96,7 @@ export class World {
   #time = 0;
   #output: string[] = [];
   #holders = "none";
-  /** What the lease protects: the greatest token that has written there. */
+  /** The guarded resource: the greatest token that has written there. */
   #tokenNumberMax = 0;
   /** The greatest number of simultaneous holders so far. */
   holdersMax = 0;
@@ -119,7 +119,7 @@ export class World {
     this.advance(waitMs, new Map());
   }
 
-  /** What has been written since the last call. */
+  /** The lines recorded since the last call. */
   takeOutput(): string[] {
     const output = this.#output;
     this.#output = [];
@@ -134,7 +134,7 @@ export class World {
     }
   }
 
-  /** A process that is no member yet has started: it answers nothing before a view counts it. */
+  /** Starts a process that is no member yet: it doesn't answer before a view counts it. */
   addNewcomer(name: string): void {
     const node = new AcceptorNode(name, this.#settings, this.#time, true);
     node.acceptor = new Acceptor(this.#settings, node.now());
@@ -152,7 +152,7 @@ export class World {
     this.#say(`${name}: wall clock ${timeText(node.wall)}, true time ${this.#time}`);
   }
 
-  /** Time passes; for those named in `own`, their clocks move by another amount. */
+  /** Lets time pass. The clocks of the participants in `own` move by another amount. */
   advance(byMs: number, own: ReadonlyMap<string, number>): void {
     this.#time += byMs;
     for (const node of this.#nodes()) {
@@ -169,7 +169,7 @@ export class World {
     this.#lookAtViews();
   }
 
-  /** The machine sleeps: the system clock goes on, the steady one stands still. */
+  /** Puts the machine to sleep: the system clock goes on, the steady one stands still. */
   suspend(name: string, forMs: number): void {
     const node = this.#node(name);
     this.advance(forMs, new Map([[name, 0]]));
@@ -178,7 +178,7 @@ export class World {
 
   // Members
 
-  /** A member begins a change, after those that come have been invited. */
+  /** A member begins a change, after inviting the new members. */
   change(name: string, members: readonly string[]): void {
     const { views } = this.#node(name);
     for (const { name: other, views: its } of this.#acceptors)
@@ -191,7 +191,10 @@ export class World {
     if (why === undefined) this.#entered(this.#node(name));
   }
 
-  /** A participant's view, and which members have left the one before for good, reaches those named. */
+  /**
+   * Sends a participant's view, and which members have left the view before for good, to the participants
+   * named.
+   */
   tell(name: string, others: readonly string[]): void {
     const note = this.#node(name).views.note();
     for (const node of this.#nodes()) {
@@ -201,7 +204,7 @@ export class World {
     this.#lookAtViews();
   }
 
-  /** Participants look several times a second whether the view after a joint one may be entered. */
+  /** Participants check several times a second whether they may enter the view after a joint one. */
   #lookAtViews(): void {
     for (const node of this.#nodes()) {
       const before = node.views.unsettled().length;
@@ -239,7 +242,7 @@ export class World {
     node.bootClock();
     if (node instanceof AcceptorNode) {
       node.acceptor = new Acceptor(this.#settings, node.now());
-      // The view that a member is in outlives a restart.
+      // The view of a member outlives a restart.
       node.acceptor.enterView(node.views.view.stamp, node.views.barrier);
       this.#sayState(node);
     }
@@ -252,7 +255,7 @@ export class World {
     this.show(name);
   }
 
-  /** A lease is broken: the acceptor bars the proposer that has it. */
+  /** Breaks a lease: the acceptor bars its holder. */
   bar(name: string, holder: string): void {
     const node = this.#node(name);
     const owner = this.#proposer(holder).proposer?.owner ?? "";
@@ -304,7 +307,10 @@ export class World {
     else node.proposer!.acquire(resource, ttlMs, 100 * this.#settings.ttlMaxMs, fast, node.now());
   }
 
-  /** The program, whatever it believes, writes with its last token to what the lease protects, which checks tokens. */
+  /**
+   * The program writes to the guarded resource with its last token, whatever it believes; the resource checks
+   * tokens.
+   */
   use(name: string): void {
     const { tokenNumber } = this.#proposer(name);
     const token = ballotText(tokenNumber);
@@ -316,7 +322,10 @@ export class World {
 
   // Messages
 
-  /** The request reaches the acceptors named; what they answer is in flight from then on. False if there is none. */
+  /**
+   * Delivers the request to the acceptors named; their answers are in flight from then on. False if there is
+   * no such broadcast.
+   */
   deliver(broadcastName: string, to: readonly string[]): boolean {
     const broadcast = this.#broadcast(broadcastName);
     if (broadcast === undefined) return false;
@@ -343,7 +352,10 @@ export class World {
     return true;
   }
 
-  /** The newest answers of the acceptors named reach the proposer that asked, unless that is another by now. */
+  /**
+   * Returns the newest answers of the acceptors named to the proposer that asked, unless that has been
+   * replaced by another.
+   */
   return(broadcastName: string, from: readonly string[]): void {
     const broadcast = this.#broadcast(broadcastName);
     if (broadcast === undefined) return;
@@ -367,7 +379,7 @@ export class World {
 
   // The oracle
 
-  /** Asks every program whether it holds the resource, as it would ask itself, and writes down a change. */
+  /** Asks every program whether it holds the resource, as it would ask itself, and records changes. */
   checkHolders(): string {
     const holders: string[] = [];
     for (const node of this.#proposers.values()) {
@@ -399,7 +411,8 @@ export class World {
     let last = Infinity;
     return {
       send: (to, message) => {
-        // A proposer addresses the members one after the other: the first one opens the next broadcast.
+        // A proposer sends to the members one after the other: a message to the first one opens the next
+        // broadcast.
         if (to <= last) open = this.#open(node, message);
         last = to;
         open?.targets.add(to);
@@ -455,7 +468,7 @@ export class World {
     return [...this.#acceptors, ...this.#proposers.values()];
   }
 
-  /** Acceptors by their names; without names those that the broadcast is for. */
+  /** The acceptors of these names; without names, all those that the broadcast is for. */
   #targets(names: readonly string[], all: ReadonlySet<number>): [number, AcceptorNode][] {
     if (names.length === 0) return [...this.#acceptors.entries()].filter(([index]) => all.has(index));
     return names.map((name) => {

@@ -20,21 +20,24 @@ export function seeded(seed: number): { next(): number; below(bound: number): nu
 export interface ChaosOptions {
   readonly servers: number;
   readonly steps: number;
-  /** Members come and go. */
+  /** Members join and leave. */
   readonly changes: boolean;
 }
 
-/** Steps that a server holds to a leader: about as many as an election takes, so that the clock decides now and then. */
+/**
+ * How long a server holds to a leader, in steps: about as long as an election takes, so that the clock
+ * decides now and then.
+ */
 const holdMs = 300;
 const clockRateError = clockRateErrorDefault;
 
-/** More than this in flight, and the oldest are lost. */
+/** With more messages in flight than this, the oldest are lost. */
 const inflightMax = 100;
 
 /**
- * A cluster on bad days: messages are lost, repeated and reordered, disks are slow, servers crash and lose what was not on
- * disk, networks are parted. A step takes a millisecond, and clocks run as differently as they may. The invariants are
- * held against every step.
+ * A cluster under faults: messages are lost, repeated and reordered, disks are slow, servers crash and lose
+ * what was not on disk, networks are partitioned. A step takes a millisecond, and clock rates differ as much
+ * as allowed. The invariants are checked at every step.
  */
 export class Chaos implements Observer {
   readonly #random: ReturnType<typeof seeded>;
@@ -42,7 +45,7 @@ export class Chaos implements Observer {
   readonly #invariants = new Invariants();
   readonly servers: Server[] = [];
   #network: Envelope[] = [];
-  /** Servers with the same number hear each other. */
+  /** Servers with the same number can reach each other. */
   readonly #side = new Map<MemberId, number>();
   #proposals = 0;
   #readId = 0;
@@ -57,7 +60,7 @@ export class Chaos implements Observer {
     for (const id of voters) this.#add(id, founding(voters));
   }
 
-  /** @throws Violation, or what `Raft` throws when it notices by itself */
+  /** @throws Violation, or the error of `Raft` when it detects a problem by itself */
   run(): void {
     for (let step = 0; step < this.#options.steps; step += 1) {
       this.#nowMs += 1;
@@ -67,7 +70,7 @@ export class Chaos implements Observer {
     }
   }
 
-  /** All is well again: it must go on working. @returns how many entries have been committed */
+  /** Ends all faults; the cluster must work again. @returns how many entries have been committed */
   heal(): number {
     this.#side.clear();
     for (const server of this.servers) {
@@ -126,7 +129,10 @@ export class Chaos implements Observer {
     else if (this.#options.changes) this.#change();
   }
 
-  /** Now and then it is back before the others have noticed, and then has to remember what it has said. */
+  /**
+   * Crashes a server. At times it is back before the others have noticed, and then has to remember what it
+   * has promised.
+   */
   #crash(server: Server): void {
     server.crash();
     if (this.#random.below(2) === 0) server.start();
@@ -138,7 +144,7 @@ export class Chaos implements Observer {
 
   #deliverOne(): void {
     if (this.#network.length === 0) return;
-    // Mostly in order, now and then not.
+    // Messages arrive mostly in order, but not always.
     const at = this.#random.below(4) === 0 ? this.#random.below(this.#network.length) : 0;
     const dice = this.#random.below(100);
     const envelope = this.#network[at]!;
@@ -162,7 +168,7 @@ export class Chaos implements Observer {
 
   #reportSnapshot({ from, to }: Message, arrived: boolean): void {
     const sender = this.servers.find(({ id }) => id === from);
-    // Not inside of the loop that is just handing this message out.
+    // Without `act`: the loop that is handing out this very message must not be entered again.
     sender?.raft?.reportSnapshot(to, arrived);
   }
 
@@ -179,7 +185,7 @@ export class Chaos implements Observer {
     leader.act((raft) => raft.propose(data));
   }
 
-  /** Of anybody who believes to lead. */
+  /** Asks for a read from any server that believes it leads. */
   #read(server: Server): void {
     const leaders = this.servers.filter(({ raft }) => raft?.status().role === "leader");
     const reader = leaders.length > 0 ? this.#pick(leaders) : server;

@@ -3,17 +3,17 @@ import { textOf } from "./server.js";
 import type { Server } from "./server.js";
 
 /**
- * The properties that figure 3 of the Raft paper guarantees at all times, and what a read promises. Each is held against
- * what the servers hand out, by a judge that sees all of them at once.
+ * The properties of figure 3 of the Raft paper, and the guarantee for reads. A judge that sees all servers at
+ * once checks each against what the servers hand out.
  */
 export class Invariants {
   readonly #leaders = new Map<number, MemberId>();
-  /** What was committed at each index, by the server that applied it first. */
+  /** The entry committed at each index, by the server that applied it first. */
   readonly #committed = new Map<number, string>();
   #committedMax = 1;
   readonly #reads = new Map<string, number>();
 
-  /** How often somebody was certain of that. */
+  /** How often a leader was certain by the clock that nobody else leads. */
   ledByClock = 0;
 
   get committedMax(): number {
@@ -38,7 +38,7 @@ export class Invariants {
     this.#leaders.set(term, server.id);
   }
 
-  /** Who is certain by the clock that nobody else leads is right (thesis 6.4.1). */
+  /** A leader that is certain by the clock that nobody else leads is right (thesis 6.4.1). */
   leadsByClock(server: Server): void {
     if (server.act((raft) => raft.readIndexByClock()) === undefined) return;
     this.ledByClock += 1;
@@ -48,7 +48,10 @@ export class Invariants {
         fail("leader lease", `${server.id} counts on its time in term ${term}, and ${later} is led`);
   }
 
-  /** Leader Append-Only: a leader never overwrites or deletes entries in its log (5.3). Before its log changes. */
+  /**
+   * Leader Append-Only: a leader never overwrites or deletes entries in its log (5.3). Called before its log
+   * changes.
+   */
   appendOnly(server: Server, { entries, snapshot }: Persist): void {
     const { role, term } = server.raft!.status();
     if (role !== "leader" || this.#leaders.get(term) !== server.id) return;
@@ -57,7 +60,7 @@ export class Invariants {
       fail("leader append-only", `${server.id} replaced some of its log`);
   }
 
-  /** Leader Completeness: what was committed is in the logs of the leaders of all later terms (5.4). */
+  /** Leader Completeness: committed entries are in the logs of the leaders of all later terms (5.4). */
   #leaderCompleteness(server: Server): void {
     for (const [index, text] of this.#committed) {
       if (index <= server.logBase.index) continue;
@@ -105,7 +108,7 @@ export class Invariants {
     this.logMatching(others);
   }
 
-  /** A read was asked for: it must see whatever anybody could have been told by now. */
+  /** Records a read request. The read must see whatever any client could have learned by now. */
   asked(server: Server, id: number): void {
     this.#reads.set(`${server.id}/${id}`, this.#committedMax);
   }

@@ -6,10 +6,13 @@ import type { Entry, MemberId, Message, Ready, SnapshotMeta } from "../../../pac
 import { bytesOf, Server, textOf } from "./server.js";
 import type { Envelope, Observer } from "./server.js";
 
-/** Always the shortest election timeout: tests say themselves who stands first. */
+/** Always the shortest election timeout: tests choose which server stands first. */
 export const shortest = { next: () => 0 };
 
-/** Entries by their terms: `log(1, 1, 4)` has terms 1, 1 and 4 at indices 2, 3 and 4 (1 is the founding snapshot). */
+/**
+ * Entries with these terms: `log(1, 1, 4)` has terms 1, 1 and 4 at indices 2, 3 and 4 (1 is the founding
+ * snapshot).
+ */
 export function log(...terms: readonly number[]): Entry[] {
   return terms.map((term, offset) => ({
     kind: "normal",
@@ -19,7 +22,7 @@ export function log(...terms: readonly number[]): Entry[] {
   }));
 }
 
-/** A disk with a log, after the founding of `voters`. */
+/** A disk with a log, after `voters` were founded. */
 export function disk(
   voters: readonly MemberId[],
   entries: readonly Entry[],
@@ -29,7 +32,7 @@ export function disk(
   return { ...founding(voters), hardState: { term, votedFor, commit }, entries };
 }
 
-/** One server, and a host that takes what it hands out, when the test says so. */
+/** One server, and a host that takes its output when the test asks for it. */
 export class Single {
   readonly raft: Raft;
 
@@ -42,12 +45,12 @@ export class Single {
     this.raft = new Raft({ id, recovered, random: shortest, limits, ...clocks });
   }
 
-  /** Both clocks go on together, if it is not said otherwise. */
+  /** Moves both clocks; they go on together unless `wallMs` is given. */
   at(monotonicMs: number, wallMs = monotonicMs): void {
     this.raft.setTime({ monotonicMs, wallMs });
   }
 
-  /** Everything that there is to do, with every write done at once. */
+  /** All pending output, with every write done at once. */
   drain(): Omit<Ready, "persist" | "leadership"> {
     const all = { early: [], notices: [], messages: [], committed: [], reads: [], objections: [] } as Record<
       string,
@@ -63,7 +66,7 @@ export class Single {
     return all as unknown as Omit<Ready, "persist" | "leadership">;
   }
 
-  /** Hands in a message, and takes what is sent because of it. */
+  /** Hands in a message, and returns the messages sent because of it. */
   exchange(message: Message): Message[] {
     this.raft.step(message);
     const { early, notices, messages } = this.drain();
@@ -85,9 +88,9 @@ export class Single {
 export class Lab implements Observer {
   readonly servers = new Map<MemberId, Server>();
   network: Envelope[] = [];
-  /** Everything that was handed out as readable: server, id, index. */
+  /** Every read handed out as answerable: server, id, index. */
   readonly reads: { server: MemberId; id: number; index: number }[] = [];
-  /** Messages between these do not arrive, either way: "1-2". */
+  /** Pairs of servers cut off from each other in both directions: "1-2". */
   readonly cut = new Set<string>();
   readonly limits: Partial<RaftLimits>;
   readonly delivered: Message[] = [];
@@ -97,7 +100,7 @@ export class Lab implements Observer {
     for (const [id, recovered] of Object.entries(disks)) this.add(BigInt(id), recovered);
   }
 
-  /** `count` founders. */
+  /** A cluster of `count` founders. */
   static of(count: number, limits: Partial<RaftLimits> = {}): Lab {
     const voters = Array.from({ length: count }, (_, index) => BigInt(index + 1));
     return new Lab(Object.fromEntries(voters.map((id) => [Number(id), founding(voters)])), limits);
@@ -126,7 +129,7 @@ export class Lab implements Observer {
     for (let tick = 0; tick < count; tick += 1) this.server(id).act((raft) => raft.tick());
   }
 
-  /** Time passes for all. */
+  /** Lets time pass for all servers. */
   pass(count: number): void {
     for (let tick = 0; tick < count; tick += 1) {
       for (const server of this.servers.values()) server.act((raft) => raft.tick());
@@ -134,7 +137,10 @@ export class Lab implements Observer {
     }
   }
 
-  /** The others have heard nothing for long enough; this one stands, and what follows from it happens. */
+  /**
+   * Elects this server: the others have heard nothing for long enough, it stands, and all messages are
+   * delivered.
+   */
   elect(id: number): void {
     for (const server of this.servers.values())
       if (server.id !== BigInt(id)) for (let tick = 0; tick < 10; tick += 1) this.#tickSilently(server);
@@ -169,7 +175,10 @@ export class Lab implements Observer {
     this.cut.clear();
   }
 
-  /** Delivers all that is in flight and all that follows, or only what `which` lets through; the rest is lost. */
+  /**
+   * Delivers all messages in flight and all that follow, or only those that `which` accepts; the rest is
+   * lost.
+   */
   deliver(which: (message: Message) => boolean = () => true): void {
     for (let count = 0; this.network.length > 0; count += 1) {
       if (count > 10_000) throw new Error("this never ends");
@@ -184,12 +193,12 @@ export class Lab implements Observer {
     }
   }
 
-  /** What is in the log of a server, as text. */
+  /** The log of a server, as text. */
   log(id: number): string[] {
     return this.server(id).log.map(textOf);
   }
 
-  /** What a server has applied, as text. */
+  /** The entries that a server has applied, as text. */
   applied(id: number): string[] {
     return [...this.server(id).history.values()];
   }

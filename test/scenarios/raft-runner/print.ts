@@ -56,7 +56,7 @@ export function printPersist({ hardState, entries, snapshot }: Persist): string 
   return parts.join(", ");
 }
 
-/** What a server tells its host beside writes and messages. */
+/** The output of a server other than writes and messages. */
 export function printReady({ leadership, committed, reads }: Ready): string[] {
   const lines: string[] = [];
   if (leadership !== undefined) {

@@ -7,13 +7,13 @@ import { printEntries, printMembership, printMessage, printPersist, printReady }
 import { bytesOf, Server } from "./server.js";
 import type { Envelope, Observer } from "./server.js";
 
-/** Runs a trace and returns the file with what it printed. */
+/** Runs a trace and returns the file with the output filled in. */
 export async function runScript(text: string): Promise<string> {
   const world = new ScriptWorld();
   return printTrace(text, (words) => world.run(words));
 }
 
-/** A cluster whose clocks, disks and network are moved by hand, and which writes down what happens. */
+/** A cluster whose clocks, disks and network are moved by hand, and which records all events. */
 class ScriptWorld implements Observer {
   readonly #servers = new Map<MemberId, Server>();
   #network: Envelope[] = [];
@@ -26,7 +26,7 @@ class ScriptWorld implements Observer {
     return this.#output;
   }
 
-  /** What is about more than one. False if it is not. */
+  /** Commands about more than one server. Returns false if `verb` isn't one of them. */
   #world(verb: string, rest: readonly string[]): boolean {
     if (verb === "servers") {
       const voters = rest.map(BigInt);
@@ -35,7 +35,7 @@ class ScriptWorld implements Observer {
       for (let tick = 0; tick < Number(rest[1] ?? 1); tick += 1)
         for (const server of this.#servers.values()) server.act((raft) => raft.tick());
     } else if (verb === "lead") {
-      // Seen once, in `election.txt`; elsewhere it would only be in the way.
+      // An election is shown once, in `election.txt`; elsewhere it would only distract.
       this.run(["tick", "*", "10"]);
       this.run(["deliver"]);
       this.#output = [];
@@ -48,7 +48,7 @@ class ScriptWorld implements Observer {
     return true;
   }
 
-  /** Orders to one server, whose number follows the verb. */
+  /** Commands for one server, whose number follows the verb. */
   #one(verb: string, [name = "", ...rest]: readonly string[]): void {
     const id = BigInt(name);
     const [word = ""] = rest;
@@ -70,7 +70,7 @@ class ScriptWorld implements Observer {
     else throw new Error(`no such command: ${verb}`);
   }
 
-  /** `founder 1 of=1,2,3 log=1,1,4 term=5 batch=100`: the terms of its entries, from index 2 on. */
+  /** `founder 1 of=1,2,3 log=1,1,4 term=5 batch=100`: `log` has the terms of its entries, from index 2 on. */
   #addFounder(id: MemberId, words: readonly string[]): void {
     const option = (name: string) => words.find((word) => word.startsWith(`${name}=`))?.split("=")[1];
     const voters = option("of")!.split(",").map(BigInt);
@@ -96,7 +96,7 @@ class ScriptWorld implements Observer {
     if (line !== undefined) this.#output.splice(before, 0, line);
   }
 
-  /** All that is in flight and all that follows from it; with a number, only so many messages. */
+  /** Delivers all messages in flight and all that follow; with a number, at most so many messages. */
   #deliver([limit]: readonly string[]): void {
     for (let count = 0; this.#network.length > 0 && count < Number(limit ?? 1_000); count += 1) {
       const envelope = this.#network.shift()!;
@@ -108,7 +108,7 @@ class ScriptWorld implements Observer {
     }
   }
 
-  /** Whatever is in flight, or only what goes to those named. */
+  /** Loses all messages in flight, or only those to the servers named. */
   #lose(to: readonly string[]): void {
     const isLost = ({ message }: Envelope) => to.length === 0 || to.includes(String(message.to));
     this.#network = this.#network.filter((envelope) => !isLost(envelope));

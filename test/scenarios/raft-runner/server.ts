@@ -11,7 +11,7 @@ import type {
   SnapshotMeta,
 } from "../../../packages/core/src/raft/types.js";
 
-/** What the state machine of these tests is: the log itself, as text, index by index. */
+/** The state machine of these tests: the log itself, as text by index. */
 export type History = ReadonlyMap<number, string>;
 
 export interface Snapshot {
@@ -19,7 +19,7 @@ export interface Snapshot {
   readonly history: History;
 }
 
-/** A message on its way; a snapshot's content travels with it. */
+/** A message in flight, with the content of its snapshot if it has one. */
 export interface Envelope {
   readonly message: Message;
   readonly history: History | undefined;
@@ -27,9 +27,9 @@ export interface Envelope {
 
 export interface Observer {
   sent(envelope: Envelope): void;
-  /** Before the server's log changes by what is to be written. */
+  /** Called before the output `persist` changes the server's log. */
   handedOut(server: Server, persist: Persist): void;
-  /** After it, and before anything else is done. */
+  /** Called after the log has changed, before anything else is done. */
   ready(server: Server, ready: Ready): void;
 }
 
@@ -39,10 +39,10 @@ export interface ServerOptions {
   readonly random: { next(): number };
   readonly electionTicks?: number;
   readonly limits?: Partial<RaftLimits>;
-  /** Writes stay under way until `finishWrite`. */
+  /** Writes stay in progress until `finishWrite`. */
   readonly slowDisk: boolean;
   readonly observer: Observer;
-  /** Of this server, if anything goes by them. */
+  /** The server's clocks, if the test uses any. */
   readonly clocks?: Clocks | undefined;
 }
 
@@ -52,30 +52,33 @@ export interface Clocks {
   readonly now: () => BothClocks;
 }
 
-/** Something that waits for the disk: a write, or messages that may not overtake one. */
+/** An item that waits for the disk: a write, or messages that may not overtake one. */
 interface Pending {
   readonly persist: Persist | undefined;
   readonly messages: readonly Message[];
 }
 
-/** A host of `Raft` with a disk of its own, whose writes end when the test says so. It can crash and come back. */
+/**
+ * A host of `Raft` with a disk of its own, whose writes end when the test decides. It can crash and come
+ * back.
+ */
 export class Server {
   readonly id: MemberId;
   readonly #options: ServerOptions;
   readonly #observer: Observer;
   slowDisk: boolean;
   raft: Raft | undefined;
-  /** What a restart will find. */
+  /** The state that a restart will find. */
   disk: Recovered;
   #diskHistory: Map<number, string> = new Map();
-  /** The log as it was handed out, whether or not it is on disk yet. */
+  /** The log as handed out, whether or not it is on disk yet. */
   log: Entry[] = [];
   logBase: SnapshotMeta;
-  /** What was applied. */
+  /** The entries applied. */
   history = new Map<number, string>();
   appliedIndex = 0;
   #pending: Pending[] = [];
-  /** Content of a snapshot that has arrived; `Raft` says whether it wants it. */
+  /** The content of a snapshot that has arrived; `Raft` decides whether to use it. */
   #arrived: Snapshot | undefined;
 
   constructor(options: ServerOptions) {
@@ -109,7 +112,7 @@ export class Server {
     this.drain();
   }
 
-  /** Everything that was not on disk is gone. */
+  /** Crashes the server: everything that was not on disk is lost. */
   crash(): void {
     this.raft = undefined;
     this.#pending = [];
@@ -124,7 +127,7 @@ export class Server {
     this.drain();
   }
 
-  /** Does something with the log, and then all that follows from it. */
+  /** Runs `action` on the log, and then all that follows from it. */
   act<T>(action: (raft: Raft) => T): T | undefined {
     if (this.raft === undefined) return undefined;
     this.setTime();
@@ -150,7 +153,7 @@ export class Server {
     }
   }
 
-  /** The oldest write has reached the disk. */
+  /** Completes the oldest write. */
   finishWrite(): void {
     if (this.#pending.length === 0) return;
     this.setTime();
@@ -217,7 +220,7 @@ export class Server {
   #send(message: Message): void {
     if (message.kind !== "snapshot") this.#observer.sent({ message, history: undefined });
     else {
-      // As a real host may: the state as it is now, whatever the log has a snapshot of.
+      // The current state, even if the log has an older snapshot, as a real host may send it.
       const meta = this.raft!.snapshotMeta(this.appliedIndex);
       const newer: InstallSnapshot = { ...message, meta };
       this.#observer.sent({ message: newer, history: new Map(this.history) });
