@@ -4,15 +4,21 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { dist } from "./built.js";
 
 const program = fileURLToPath(new URL("../e2e/alive.mjs", import.meta.url));
-/** From the last line of the program until its process has ended by itself. */
+/**
+ * The longest time from the program's last line to the end of its process. A process that ends later was kept
+ * alive.
+ */
 const endMsMax = 4_000;
 
-/** What the program is told. */
+/** Orders for the program. */
 interface Orders {
   readonly urls: readonly string[];
   readonly ttl: string;
   readonly options?: object | undefined;
-  /** It closes at its end: there is what stays open from the first lease on. */
+  /**
+   * True if the program closes its leases at the end, on grounds that keep something open from the first
+   * lease on.
+   */
   readonly closes?: boolean;
 }
 
@@ -23,8 +29,9 @@ interface Outcome {
 }
 
 /**
- * A program that waits and holds in each way, and has nothing else that keeps it alive, lives as long as it does so:
- * what is awaited in vain would end it with code 13, and what is only open would keep it from its end.
+ * Runs a program that waits and holds in each way while nothing else keeps it alive. Its process must live
+ * for exactly as long: if a wait didn't keep it alive, it would exit with code 13; if open leases did, it
+ * wouldn't end by itself.
  */
 export async function runProgram(
   orders: Orders,
@@ -52,7 +59,7 @@ export async function runProgram(
   return { said: output.split("\n"), code, endsByItself: performance.now() - saidMs < endMsMax };
 }
 
-/** What is to become of it. */
+/** The outcome expected. */
 export const alive: Outcome = {
   said: ["opened", "waited true", "held max-hold", "watched watched", "led", ""],
   code: 0,

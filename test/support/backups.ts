@@ -14,7 +14,7 @@ import { frozen, restoreState, snapshotPieces } from "../../packages/core/src/st
 import { CoreState } from "../../packages/core/src/state/state.js";
 import { finish } from "../../packages/core/src/state/steps.js";
 
-/** Backups of states, and files that have other things in them. */
+/** Backups of states, and backup files with altered content. */
 
 export function stateWith(...bodies: CommandBody[]): CoreState {
   const state = new CoreState();
@@ -73,7 +73,7 @@ export function written(state: CoreState): Buffer {
   return bytes;
 }
 
-/** What a restored core begins with: no member of the old one, and no alarm of one. */
+/** The content with which a restored core begins: without members and alarms of the old core. */
 export function contentOf(state: CoreState): Buffer {
   const copy = restoreState(snapshotPieces(state));
   copy.becomeNew();
@@ -84,7 +84,7 @@ export function areSame(one: CoreState, other: CoreState): boolean {
   return contentOf(one).equals(contentOf(other));
 }
 
-/** A file that has other things in its buckets than ours would have. */
+/** A backup file whose buckets have these items in addition to its own, or in place of them. */
 export function fileOf(
   state: CoreState,
   changes: Record<string, readonly [key: Uint8Array, value: Uint8Array][]>,
@@ -110,7 +110,7 @@ function isSame(one: Item, other: Item): boolean {
   return Buffer.compare(one.key(), other.key()) === 0;
 }
 
-/** The first page says something else, and is the newer one. */
+/** Alters the first page's metadata, and makes that page the newer one. */
 export const withMeta = (file: Buffer, changes: Partial<Meta>) => {
   const meta = { ...(readMeta(file.subarray(0, 4096)) as Meta), ...changes, transaction: 9n };
   file.set(metaPage(0, 2, { ...meta, pageBytes: 4096 }));

@@ -10,7 +10,7 @@ import { MemoryGround, type MemoryTenure } from "../../packages/leasehold/src/te
 import { MemoryProvider } from "../../packages/leasehold/src/testing/memory-provider.js";
 import type { Parts } from "./virtual-ground.js";
 
-// Providers with one mistake each, to see that the conformance suite finds it.
+// Providers with one mistake each, which the conformance suite must find.
 
 export class Base extends MemoryProvider {
   readonly ground: MemoryGround;
@@ -27,7 +27,7 @@ export class Base extends MemoryProvider {
   }
 }
 
-/** A grant that says something else than the memory provider's, which gets its own back. */
+/** Returns altered grants, and hands the original grants back to the memory provider. */
 abstract class Disguised extends Base {
   readonly #originals = new Map<Grant, Grant>();
 
@@ -144,7 +144,7 @@ export class ForgetsWaiters extends Base {
   }
 
   override onFree(): void {
-    // Tells nobody.
+    // Sends no hints.
   }
 }
 
@@ -160,7 +160,7 @@ export class ListsEverything extends Base {
   }
 }
 
-/** Keeps what the first holder of a name lets others read. */
+/** Keeps the data that the first holder of a name publishes. */
 export class KeepsTheFirstData extends Base {
   readonly #data = new Map<string, string>();
 

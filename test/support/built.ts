@@ -3,17 +3,17 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The compiled sources: real processes cannot run the others. `LEASEHOLD_DIST` names another build to test. */
+/** The compiled sources, which real processes need. `LEASEHOLD_DIST` names another build to test. */
 export const dist =
   process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../packages/leasehold/dist", import.meta.url));
-/** The package whose build that is, and the folder of all packages of that build. */
+/** The package of that build, and the folder of all packages of that build. */
 export const packageFolder = join(dist, "..");
 export const packagesFolder = join(packageFolder, "..");
 
 export const mainPath = join(dist, "cli", "main.js");
-/** The same build for {@link leasehold}, without the bundle that the installed command loads. */
+/** The same build, but {@link leasehold} runs it without the bundle that the installed command loads. */
 export const unbundled = `${dist}/`;
-/** What is installed as the command, where the build is the package's own. */
+/** The installed command, if the build is the package's own. */
 const commandPath =
   process.env["LEASEHOLD_DIST"] === undefined ? join(dist, "..", "bin", "leasehold.js") : mainPath;
 export const guardPath = join(dist, "cli", "run", "guard.js");
@@ -32,12 +32,12 @@ export interface Running {
   readonly process: ChildProcess;
   readonly pid: number;
   readonly finished: Promise<Finished>;
-  /** What it has printed so far. */
+  /** Standard output so far. */
   stdout(): string;
   stderr(): string;
 }
 
-/** Starts `leasehold` with these words, as a user would; `build` is another one than the usual. */
+/** Starts `leasehold` with these arguments, as a user would. `build` replaces the usual build. */
 export function leasehold(
   words: readonly string[],
   options: SpawnOptions = {},
@@ -59,7 +59,7 @@ export function leasehold(
   return { process: child, pid: child.pid ?? -1, finished, stdout: () => stdout, stderr: () => stderr };
 }
 
-/** True while the process can still do something; one that is dead but not yet collected cannot. */
+/** True while the process can still run: false for a zombie that hasn't been reaped. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -79,7 +79,7 @@ function stateOf(pid: number): string {
   }
 }
 
-/** The processes that a process started and that are still there (Linux). */
+/** The processes that a process has started and that still exist (Linux). */
 export function childrenOf(pid: number): number[] {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid)
@@ -95,7 +95,10 @@ function parentOf(entry: string): number | undefined {
   }
 }
 
-/** Looks every few milliseconds until `probe` answers something; fails after `withinMs`. */
+/**
+ * Calls `probe` every few milliseconds until it returns a value other than `undefined` or `false`. Fails
+ * after `withinMs`.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,

@@ -3,13 +3,16 @@ export interface CallSpread {
   readonly code: string;
 }
 
-/** A parameter that takes the rest, and a list whose length is checked where it is spread. */
+/** Allowed: rest parameters, and lists whose length is checked where they are spread. */
 const allowed = /^(?:\w+\s*:|\w+\) =>|\[[^\]]*\]\s*:|few\()/;
 
 const opening = "([{";
 const closing = ")]}";
 
-/** Where a program spreads a list into the arguments of a call: `f(...list)`, `new F(...list)`, and `f.apply(it, list)`. */
+/**
+ * The places where a program spreads a list into the arguments of a call: `f(...list)`, `new F(...list)`, and
+ * `f.apply(it, list)`.
+ */
 export function callSpreads(text: string): CallSpread[] {
   const code = withoutText(text);
   const found: number[] = [];
@@ -18,7 +21,7 @@ export function callSpreads(text: string): CallSpread[] {
   for (let at = 0; at < code.length; at += 1) {
     const character = code[at]!;
     if (code.startsWith("...", at)) {
-      // The word before the bracket makes it a call; after `if` and the like nothing is spread.
+      // The token before the bracket makes it a call. After keywords such as `if` no list is spread.
       if (open.at(-1) === "call" && !allowed.test(text.slice(at + 3))) found.push(at);
       at += 2;
     } else if (opening.includes(character)) {
@@ -34,7 +37,9 @@ export function callSpreads(text: string): CallSpread[] {
   });
 }
 
-/** The same length, with blanks for comments, strings and regular expressions; what stands in `${…}` stays. */
+/**
+ * The text with comments, strings and regular expressions blanked, at the same length. Code in `${…}` stays.
+ */
 function withoutText(text: string): string {
   const tokens =
     /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|(?<=[=(,:!&|?[{;]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/g;
@@ -44,7 +49,7 @@ function withoutText(text: string): string {
 
 function withoutTemplates(text: string): string {
   let kept = "";
-  /** Of each template that is open: how many brackets are open inside of its `${…}`; -1 in its text. */
+  /** For each open template: the number of open brackets inside of its `${…}`, or -1 in its text. */
   const depths: number[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at]!;

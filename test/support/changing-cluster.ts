@@ -14,13 +14,13 @@ import { FakeNet, Host } from "./fake-net.js";
 import { longIds } from "./large-views.js";
 
 /**
- * Members that come, go, and change ids at one address: the product's own members, clients and connections in
- * virtual time. A test puts `net` in the place of `node:net` (`use`).
+ * Members that join, leave, and change ids at one address: the product's own members, clients and connections
+ * in virtual time. A test replaces `node:net` by `net` (in `use`).
  */
 
 const settings = { ttlMaxMs: 1_500, maxClockSkewMs: 20, rpcTimeoutMs: 100 };
 
-/** All members wait this long at most, and connections are made anew, ms. */
+/** The longest recovery wait of all members, with time to connect again, ms. */
 const changeMs = 20_000;
 const stepMs = 50;
 
@@ -36,14 +36,17 @@ export class ChangingCluster {
   readonly #ids: readonly string[];
   readonly #founding: readonly string[];
   readonly #ports: readonly number[];
-  /** What members have written down, by their ids. */
+  /** The view files of members, by their ids. */
   readonly files = new Map<string, string>();
   readonly members = new Map<string, Running>();
   readonly clients: FleaseNode[] = [];
   readonly leases: Lease[] = [];
   lost = 0;
 
-  /** @param spares that may come later, to any address that is free; there are fewer than ids */
+  /**
+   * @param spares the number of members that may join later, at any free address; there are fewer addresses
+   * than ids
+   */
   constructor(
     use: (net: FakeNet) => void,
     seed: number,
@@ -115,7 +118,7 @@ export class ChangingCluster {
     });
   }
 
-  /** As a program opens it: it asks the members that there are now for the cluster. */
+  /** Opens a client as a program does: it asks the current members for the cluster. */
   async openClient(name: string): Promise<FleaseNode | undefined> {
     const host = new Host(this.net, name);
     const claims = {
@@ -145,7 +148,7 @@ export class ChangingCluster {
     });
   }
 
-  /** Until it is so; false if it does not come. */
+  /** Waits until `isSo` holds. Resolves with false if it doesn't in time. */
   async until(isSo: () => boolean, mostMs = changeMs): Promise<boolean> {
     for (let waitedMs = 0; waitedMs < mostMs; waitedMs += stepMs) {
       if (isSo()) return true;
@@ -161,7 +164,7 @@ export class ChangingCluster {
     if (!areReady) throw new Error("the members do not get ready");
   }
 
-  /** A client takes a lease for good. */
+  /** Lets a client take a lease and keep it. */
   async hold(client: FleaseNode, resource: string): Promise<void> {
     const leases = new LeaseManager(client.provider, this.world);
     let lease: Lease | undefined;
@@ -189,7 +192,10 @@ export class ChangingCluster {
     return this.pick(this.#ids.filter((id) => !this.members.has(id)));
   }
 
-  /** Asks a member for a change until it has begun, and waits until everybody is in the view after it. */
+  /**
+   * Asks a member for a change until the change has begun, and waits until all nodes are in the view after
+   * it.
+   */
   async change(by: string, change: { add?: string; remove?: string }): Promise<boolean> {
     const { node } = this.members.get(by)!;
     const before = node.peer.views.view.number;
@@ -223,7 +229,7 @@ export class ChangingCluster {
     this.members.delete(id);
   }
 
-  /** Clients are connected with all members again. */
+  /** Waits until the clients are connected to all members again. */
   async areConnected(): Promise<boolean> {
     const count = this.present.length;
     return this.until(() => this.clients.every((client) => client.reachable() === count));

@@ -5,7 +5,10 @@ import { packagesFolder } from "./built.js";
 
 const installed = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
-/** Copies the build of every package to `packages` of a folder, where they find each other and what is installed here. */
+/**
+ * Copies the build of every package to `packages` below a folder, so that the packages find each other and
+ * the dependencies installed here.
+ */
 export function copyBuild(to: string): void {
   const modules = join(to, "node_modules");
   mkdirSync(join(modules, "@leasehold"), { recursive: true });

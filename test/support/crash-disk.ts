@@ -1,6 +1,6 @@
 import type { Disk, DiskFile } from "../../packages/files/src/disk/disk.js";
 
-/** The power has gone: nothing that was asked afterwards has happened. */
+/** The power is gone: calls made afterwards have no effect. */
 export class PowerLoss extends Error {}
 
 const sectorBytes = 512;
@@ -8,9 +8,9 @@ const sectorBytes = 512;
 type Change = { readonly position: number; readonly bytes: Uint8Array } | { readonly truncated: number };
 
 interface Inode {
-  /** What every process sees. */
+  /** The content that every process sees. */
   seen: Buffer;
-  /** What is on the disk for certain, and what has changed since. */
+  /** The content that is certainly on the disk, and the changes since. */
   safe: Buffer;
   changes: Change[];
 }
@@ -18,15 +18,15 @@ interface Inode {
 type NameChange = { readonly name: string; readonly inode: Inode | undefined };
 
 /**
- * A disk in memory that loses at a crash what a real one may lose: of what was not synced any sectors, and of
- * names that changed all after any one of them. It can be full, fail, and be made to crash at any call.
+ * A disk in memory that loses in a crash what a real disk may lose: any unsynced sectors, and all changes of
+ * names after any one of them. It can be full, fail, and crash at any call.
  */
 export class CrashDisk implements Disk {
-  /** Calls until the power goes; the call at which it goes is done in part. */
+  /** Calls left until the power fails. The call at which it fails is done in part. */
   callsLeft = Infinity;
-  /** Bytes that it has room for. */
+  /** The capacity in bytes. */
   room = Infinity;
-  /** Says whether this call fails, and how. */
+  /** Returns the error with which this call fails, if it fails. */
   failing: (call: string, name: string) => Error | undefined = () => undefined;
   readonly calls: string[] = [];
   readonly #random: () => number;
@@ -90,7 +90,7 @@ export class CrashDisk implements Disk {
     });
   }
 
-  /** The power comes back: what is there then is what every process sees. */
+  /** Restores the power: the content that survived is what every process sees. */
   restart(): void {
     const kept = this.#nameChanges.slice(0, Math.floor(this.#random() * (this.#nameChanges.length + 1)));
     const names = new Map(this.#safeNames);
@@ -103,13 +103,13 @@ export class CrashDisk implements Disk {
     this.callsLeft = Infinity;
   }
 
-  /** A process ends without a word, and the kernel keeps what it has. */
+  /** Kills the process; the kernel keeps its cache. */
   kill(): void {
     this.#isDown = false;
     this.callsLeft = Infinity;
   }
 
-  /** Turns over bits of a file, as a disk that rots; false if there is nothing at that place. */
+  /** Flips bits of a file, as a decaying disk does. False if the file has nothing at that position. */
   rot(name: string, position: number): boolean {
     const inode = this.#names.get(name);
     if (inode === undefined || position >= inode.seen.length) return false;
@@ -119,7 +119,7 @@ export class CrashDisk implements Disk {
     return true;
   }
 
-  /** The names of all files and how long they are. */
+  /** The names of all files with their sizes. */
   contents(): Map<string, number> {
     return new Map([...this.#names].map(([name, { seen }]) => [name, seen.length]));
   }
@@ -155,7 +155,7 @@ export class CrashDisk implements Disk {
       inode.seen.set(some, position);
       inode.changes.push({ position, bytes: some.slice() });
     };
-    // The kernel takes a write page by page, and a page is whole sectors.
+    // The kernel writes page by page, and a page is whole sectors.
     const part = (): Uint8Array => {
       const end = position + Math.floor(this.#random() * bytes.length);
       return bytes.subarray(0, Math.max(0, end - (end % sectorBytes) - position));
@@ -189,14 +189,14 @@ export class CrashDisk implements Disk {
     this.calls.push(`${call} ${name}`);
     const failure = this.failing(call, name);
     if (failure !== undefined) {
-      // What a sync that fails has not written is taken for written by the next (fsyncgate).
+      // After a failed sync the next one takes unwritten data for written (fsyncgate).
       if (call === "sync") this.#names.get(name)!.changes = [];
       throw failure;
     }
     return run();
   }
 
-  /** Of what was not synced any sectors are there, each as it was after one of the writes to it. */
+  /** Any of the unsynced sectors survive, each as one of the writes to it left it. */
   #settle(inode: Inode): void {
     for (const change of inode.changes) {
       if ("truncated" in change) {

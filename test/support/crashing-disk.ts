@@ -2,12 +2,12 @@ import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Everything below this folder lies on the simulated disk. */
+/** The folder of the simulated disk. */
 export const diskRoot = "/crashing-disk";
 
 const sectorBytes = 512;
 
-/** What a file system does is done some turns of the event loop later. */
+/** File system calls take effect fewer than this many turns of the event loop later. */
 const turnsMax = 3;
 
 interface Change {
@@ -17,11 +17,11 @@ interface Change {
 
 type Node = File | Folder;
 
-/** A file: what the kernel has of it, and what of that is on the disk. */
+/** A file: its content in the kernel's cache, and on the disk. */
 class File {
   cached = Buffer.alloc(0);
   durable = Buffer.alloc(0);
-  /** Written since the last sync, in order; undefined stands for a file that was cut off at that length. */
+  /** Changes since the last sync, in order. A number stands for a truncation to that length. */
   changes: (Change | number)[] = [];
 
   write(change: Change): void {
@@ -39,12 +39,12 @@ class File {
     this.changes = [];
   }
 
-  /** The kernel takes for written what it could not write, and a later sync does not try again. */
+  /** The kernel takes unwritten data for written, and a later sync doesn't try again. */
   failSync(): void {
     this.changes = [];
   }
 
-  /** The first of the changes are there; of the next one, any of its sectors may be. */
+  /** The first of the changes survive, and possibly any of the sectors of the next one. */
   losePower(random: () => number): void {
     const kept = Math.floor(random() * (this.changes.length + 1));
     for (const change of this.changes.slice(0, kept)) this.durable = applied(this.durable, change);
@@ -58,7 +58,7 @@ class File {
 class Folder {
   cached = new Map<string, Node>();
   durable = new Map<string, Node>();
-  /** Names that were made, renamed or removed since the last sync, in order. */
+  /** Names made, renamed or removed since the last sync, in order. */
   changes: ((names: Map<string, Node>) => void)[] = [];
 
   change(change: (names: Map<string, Node>) => void): void {
@@ -90,8 +90,8 @@ function applied(content: Buffer, change: Change | number): Buffer<ArrayBuffer> 
 }
 
 /**
- * A write that was under way: some of its sectors are there, in any order; the others are as they were, or
- * zeros where the file was not that long.
+ * A write in progress: any of its sectors are written; the others are as before, or zeros beyond the old end
+ * of the file.
  */
 function torn(content: Buffer, { offset, bytes }: Change, random: () => number): Buffer<ArrayBuffer> {
   const share = random();
@@ -110,19 +110,21 @@ function problem(code: string, what: string): NodeJS.ErrnoException {
 }
 
 /**
- * A file system in memory that knows what of it would survive a loss of power: nothing that was not synced, the names in a
- * folder no more than the content of a file. A process that is killed leaves what the kernel has.
+ * A file system in memory that knows what survives a loss of power: only what was synced, names in a folder
+ * as well as contents of files. When a process is killed, the kernel's cache stays.
  */
 export class CrashingDisk {
-  /** The chance that a write fails because the disk is full; it has room again at once. */
+  /** The probability that a write fails because the disk is full. There is room again at once. */
   fullChance = 0;
-  /** The chance that a sync fails: what was written since the last one is only in the kernel, for ever. */
+  /**
+   * The probability that a sync fails: the data since the last one then stays in the kernel's cache forever.
+   */
   lostChance = 0;
-  /** How often one of both has happened. */
+  /** The number of failures of both kinds. */
   failures = 0;
   #root = new Folder();
   #random: () => number;
-  /** Counts processes: what one that was killed has asked for is never answered. */
+  /** The number of the process. Calls of a killed process never get an answer. */
   #process = 0;
 
   constructor(random: () => number) {
@@ -141,12 +143,12 @@ export class CrashingDisk {
     this.#root.losePower(this.#random);
   }
 
-  /** Paths of all files. */
+  /** The paths of all files. */
   files(): string[] {
     return filesOf(this.#root, "/");
   }
 
-  /** The same files on a disk of its own, all of them durable, with one bit of one of them turned over. */
+  /** A copy of the disk on which all files are durable and one bit of one file is flipped. */
   withFlippedBit(path: string, offset: number, bit: number): CrashingDisk {
     const copy = new CrashingDisk(this.#random);
     copy.#root = copyOf(this.#root) as Folder;
@@ -160,10 +162,10 @@ export class CrashingDisk {
     return this.#file(path).cached;
   }
 
-  /** What `node:fs/promises` has, as far as it is used. */
+  /** The functions of `node:fs/promises` that are used. */
   readonly promises = {
     mkdir: (path: string) => this.#later(() => void this.#folder(path, true)),
-    /** There are no modes here, so nothing waits. */
+    /** There are no modes here, so this doesn't wait. */
     chmod: async (path: string) => void (await Promise.resolve(this.#node(path))),
     readdir: (path: string) => this.#later(() => [...this.#folder(path).cached.keys()]),
     readFile: (path: string, encoding?: "utf8") =>
@@ -230,7 +232,7 @@ export class CrashingDisk {
     return this.#handle(found, isDurable);
   }
 
-  /** @param isDurable a write returns when it is on disk */
+  /** @param isDurable whether a write returns only when it is on disk */
   #handle(node: Node, isDurable: boolean): FileHandle {
     let position = 0;
     const sync = () =>

@@ -4,16 +4,17 @@ import type { TcpNetConnectOpts } from "node:net";
 import type { Timer, World } from "../../packages/leasehold/src/common/ports.js";
 
 /**
- * A network in memory and in virtual time, under the product's own transport: what `node:net` gives it, as far as it uses it. What is
- * sent over a pair that is cut waits, as with TCP, and arrives when the cut ends, if both ends are still there.
+ * A network in memory and virtual time, below the product's own transport: the part of `node:net` that it
+ * uses. Data sent between two hosts that are cut off from each other waits, as with TCP, and arrives when the
+ * cut ends if both ends still exist.
  */
 export class FakeNet {
-  /** The host whose code runs, also behind its awaits: it owns the sockets that are opened. */
+  /** The host whose code is running, across its awaits. It owns the sockets that are opened. */
   readonly #running = new AsyncLocalStorage<Host>();
   readonly #cuts = new Set<string>();
   readonly #pipes = new Set<Pipe>();
   readonly world: World;
-  /** Where a host gets to that connects to a port. */
+  /** The host that is reached by connecting to a port. */
   route: (from: Host, port: number) => Host | undefined = () => undefined;
 
   constructor(world: World) {
@@ -66,7 +67,7 @@ export class FakeNet {
     this.#pipes.delete(pipe);
   }
 
-  /** In place of `node:net`. */
+  /** These two replace the functions of `node:net`. */
   readonly createServer = (accept: (socket: FakeSocket) => void): FakeServer =>
     new FakeServer(this.running, accept);
 
@@ -80,7 +81,7 @@ export class FakeNet {
     }
     const far = new FakeSocket(this, to);
     near.join(far);
-    // The first word of the new connection, so that all that is written follows it.
+    // First on the new connection, so that all data written follows it.
     near.say(() => {
       const server = to.server;
       if (server === undefined || !to.alive) far.destroy();
@@ -94,7 +95,7 @@ function pairOf(one: Host, other: Host): string {
   return [one.name, other.name].toSorted().join(" ");
 }
 
-/** A process on a machine of its own. When it is killed its connections end and its timers with it. */
+/** A process on a machine of its own. Killing it ends its connections and its timers. */
 export class Host {
   readonly net: FakeNet;
   readonly name: string;
@@ -123,7 +124,10 @@ export class Host {
   }
 }
 
-/** One direction of a connection: in order, each thing after its latency, nothing while the pair is cut. */
+/**
+ * One direction of a connection: delivers in order, each item after its latency, and nothing while the two
+ * hosts are cut off.
+ */
 class Pipe {
   readonly #net: FakeNet;
   readonly #from: Host;
@@ -169,7 +173,7 @@ class Pipe {
 export class FakeSocket extends EventEmitter {
   readonly remoteAddress = "127.0.0.1";
   remotePort = 0;
-  /** What is written is copied at once. */
+  /** Data written is copied at once, so none waits here. */
   readonly writableLength = 0;
   readonly #net: FakeNet;
   readonly #host: Host;
@@ -232,7 +236,7 @@ export class FakeSocket extends EventEmitter {
     }
   }
 
-  /** Says that there is no more, and is over when the other side has heard that. */
+  /** Ends the connection once the other side has received everything. */
   end(): void {
     this.say(() => {
       this.#other?.destroy();
@@ -243,7 +247,7 @@ export class FakeSocket extends EventEmitter {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#host.sockets.delete(this);
-    // What is on its way arrives, and then the end.
+    // Everything in flight arrives before the end does.
     this.say(() => {
       this.#other?.destroy();
       this.#pipe?.end();

@@ -15,14 +15,17 @@ import { waitFor } from "./wait-for.js";
 
 export const delayMs = 50;
 export const leaseMsMax = 2_000;
-/** Until a store in the place of another counts: V + Δ + 7δ, stretched for clocks that are off by a tenth. */
+/** The time until a replaced store counts: V + Δ + 7δ, stretched for clocks that are off by a tenth. */
 export const recoveryMs = Math.ceil(((2 * leaseMsMax + 7 * delayMs) * 1.1) / 0.9);
-/** Until stores of a farm that is new count, if they may have forgotten another: there is no old list. */
+/**
+ * The time until the stores of a new farm count, if they may have forgotten an earlier farm: there is no old
+ * list.
+ */
 export const firstWaitMs = Math.ceil(((leaseMsMax + 7 * delayMs) * 1.1) / 0.9);
 
 let seed = 0;
 
-/** A farm in memory, and those who use it. */
+/** A farm in memory, and providers that use it. */
 export class Stage {
   // Stores of two stages must not draw the same markers.
   readonly world = new VirtualWorld({ seed: (seed += 1) });
@@ -65,7 +68,7 @@ export class Stage {
   }
 }
 
-/** The code and the text of the error. */
+/** The code and the text of the error with which the promise rejects. */
 export const refused = async (promise: Promise<unknown>) => {
   const error = await promise.then(
     () => undefined,

@@ -29,14 +29,14 @@ export const header: Header = {
 export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 export const bytes = (content: string) => new TextEncoder().encode(content);
 
-/** A checksum of FNV, which needs no module of Node. */
+/** An FNV checksum, which needs no module of Node. */
 export function sum(content: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (const byte of content) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash >>> 0;
 }
 
-/** A disk of a cluster that has begun. */
+/** The disk of a node that has joined a running cluster. */
 export async function joinedDisk(
   node: string,
   options: ConstructorParameters<typeof MemoryBlockStore>[0] = {},
@@ -48,7 +48,7 @@ export async function joinedDisk(
   return store;
 }
 
-/** The same with a file of one block, `f`. */
+/** The same with a file `f` of one block. */
 export async function diskOf(
   node: string,
   base: bigint,
@@ -62,15 +62,15 @@ export async function diskOf(
   return store;
 }
 
-/** Three nodes on leases in memory and disks in memory, in virtual time. */
+/** Three nodes with leases and disks in memory, in virtual time. */
 export class FilesCluster {
   readonly cluster = new MemoryCluster();
-  /** Nodes that reach each other. */
+  /** Nodes that can reach each other. */
   readonly reachable = new Set(names);
   readonly nodes = new Map<string, FilesNode>();
-  /** Files by path, if the cluster has names. */
+  /** The named files of each node, if the cluster has names. */
   readonly named = new Map<string, NamedFiles>();
-  /** Awaited before a question to another node arrives. */
+  /** Awaited before a request to another node arrives. */
   before: (to: string, kind: Kind, ask: Asks[Kind], from: string) => Promise<void> | void = () => undefined;
   readonly #stores: Map<string, MemoryBlockStore>;
   readonly #leasesOf: (leases: Leases) => Leases;
@@ -88,7 +88,7 @@ export class FilesCluster {
     this.#isNamed = isNamed;
   }
 
-  /** A cluster of empty disks, with names. */
+  /** Starts a cluster of empty disks, with names. */
   static async startNamed(): Promise<FilesCluster> {
     const stores = await Promise.all(names.map((name) => joinedDisk(name)));
     const started = new FilesCluster(stores, (leases) => leases, true);
@@ -96,7 +96,7 @@ export class FilesCluster {
     return started;
   }
 
-  /** @param leasesOf may change the leases that a node has */
+  /** @param leasesOf replaces the leases of a node */
   static async start(
     stores: readonly MemoryBlockStore[],
     leasesOf = (leases: Leases) => leases,
@@ -106,7 +106,7 @@ export class FilesCluster {
     return started;
   }
 
-  /** Starts a node, on its disk as that is now. What ran there before is not asked any more. */
+  /** Starts a node on the current state of its disk. An earlier node of this name gets no more requests. */
   async start(name: string): Promise<void> {
     this.#lives += 1;
     const life = this.#lives;
@@ -149,14 +149,14 @@ export class FilesCluster {
     return this.#stores.get(name)!;
   }
 
-  /** A node with an empty disk that the list of nodes has or will have. */
+  /** Starts a node with an empty disk that is or will be in the list of nodes. */
   async join(name: string, store = new MemoryBlockStore()): Promise<void> {
     this.#stores.set(name, store);
     this.reachable.add(name);
     await this.start(name);
   }
 
-  /** What comes of it while virtual time passes. */
+  /** Lets virtual time pass, and resolves with the result of `work`. */
   async during<T>(work: Promise<T>): Promise<T> {
     const settled = work.catch(() => undefined);
     await this.cluster.advance("2s");
@@ -164,7 +164,7 @@ export class FilesCluster {
     return work;
   }
 
-  /** Epochs of `f` up to this one have been given to others. */
+  /** Lets another participant use up the epochs of `f` up to this one. */
   async spendEpochs(last: bigint): Promise<void> {
     for (let token = 0n; token < last;) {
       await using lease = await this.cluster.open("other").acquire("files/f");

@@ -17,10 +17,13 @@ import type {
 } from "../../packages/leasehold/src/flease/protocol/settings.js";
 import type { Instance } from "../../packages/leasehold/src/flease/protocol/instance.js";
 
-/** Short hands for the tests of acceptors and proposers: times are in ms since `baseMs`, and clocks agree unless told. */
+/**
+ * Helpers for the tests of acceptors and proposers. Times are in ms since `baseMs`, and clocks agree unless a
+ * test sets them apart.
+ */
 export const baseMs = Date.UTC(2030, 0, 1);
 
-/** ε = 10 ms, leases of up to 1 s, honest steady clocks. */
+/** ε = 10 ms, leases of up to 1 s, exact steady clocks. */
 export function benchSettings(more: Partial<FleaseSettingsInput> = {}): FleaseSettings {
   return fleaseSettings({
     members: ["a", "b", "c"],
@@ -32,7 +35,7 @@ export function benchSettings(more: Partial<FleaseSettingsInput> = {}): FleaseSe
   });
 }
 
-/** A reading at `ms`; single clocks can be set apart, in the same unit. */
+/** A reading at `ms`. `apart` sets single clocks apart, in the same unit. */
 export function at(ms: number, apart: Partial<Reading> = {}): Reading {
   const wall = apart.wall ?? ms;
   return {
@@ -67,13 +70,15 @@ export const acquireOf = (owner: string, ms: number, until: number, duration = 5
 export const releaseOf = (owner: string, ms: number, sequence: number): Message =>
   message(Kind.release, { owner, number: ballot(ms), sequence });
 
-/** Hands a request to an acceptor; its answer, or undefined when it is silent. */
+/** Hands a request to an acceptor. Returns its answer, or `undefined` if it is silent. */
 export function ask(acceptor: Acceptor, request: Message, now: Reading): Message | undefined {
   const reply = new Message();
   return acceptor.receive(request, now, reply) ? reply : undefined;
 }
 
-/** An answer in one word: `promise`, `ack`, `state`, or the reason of a refusal; `silence` when there was none. */
+/**
+ * An answer in one word: `promise`, `ack`, `state`, or the reason of a refusal; `silence` without an answer.
+ */
 export function wordOf(reply: Message | undefined): string {
   if (reply === undefined) return "silence";
   const table: Record<string, number> = reply.kind === Kind.nack ? Refusal : Kind;
@@ -94,16 +99,16 @@ export interface Sent {
   readonly to: number[];
 }
 
-/** A proposer with a sink that remembers everything. */
+/** A proposer with a sink that records everything. */
 export class ProposerBench {
   readonly proposer: Proposer;
   readonly settings: FleaseSettings;
-  /** Members that are not connected. */
+  /** Members that aren't connected. */
   readonly gone = new Set<number>();
   readonly sent: Sent[] = [];
   /** Outcomes in order: `acquired`, `refused q`, `failed no-quorum`, `failed full by q`, `renewed`, `not renewed`, `lapsed expired`. */
   readonly events: string[] = [];
-  /** Delays that came with refusals, in ms. */
+  /** Delays given with refusals, in ms. */
   readonly retriesMs: number[] = [];
   instance: Instance | undefined;
 
@@ -133,7 +138,7 @@ export class ProposerBench {
     return this.sent.at(-1)!.message;
   }
 
-  /** Kinds of everything sent so far. */
+  /** The kinds of all messages sent so far. */
   get kinds(): string[] {
     return this.sent.map(
       ({ message: { kind } }) => Object.entries(Kind).find(([, each]) => each === kind)![0],
@@ -145,7 +150,7 @@ export class ProposerBench {
     return this.instance;
   }
 
-  /** Acceptor `from` answers `request` (the newest broadcast by default). */
+  /** Acceptor `from` answers `request` (by default the newest broadcast). */
   reply(from: number, kind: Kind, ms: number, fields: Partial<Message> = {}, request = this.last): void {
     const { view, instance, number, sequence } = request;
     this.proposer.receive(from, message(kind, { view, instance, number, sequence, ...fields }), at(ms));
@@ -180,7 +185,7 @@ export class ProposerBench {
   }
 }
 
-/** The part of an answer that tells of a lease. */
+/** The fields of an answer that describe a lease. */
 export function leaseOf(owner: string, state: LeaseState, until: number, numberMs = 0): Partial<Message> {
   return {
     leaseState: state,

@@ -7,8 +7,9 @@ import { effort } from "./effort.js";
 const forms = new Set(Object.keys({ ...countedLeaseCases, ...sharedLeaseCases }));
 
 /**
- * For one ground with other hazards, or a slow one: counted and shared leases are made of exclusive ones alone, and
- * cost seconds where one of these does. With greater effort they are tried there, too.
+ * Registers the conformance cases without those of counted and shared leases, for a ground that is slow, or
+ * that differs from a tested one only in its hazards. These forms are made of exclusive leases alone, and are
+ * slow where exclusive leases are. With greater effort their cases run there, too.
  */
 export function withoutForms(register: TestFramework["test"] = test): TestFramework {
   return {

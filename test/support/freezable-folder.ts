@@ -1,17 +1,17 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync } from "node:fs";
 
-/** To mount and freeze a file system needs root on Linux. */
+/** Mounting and freezing a file system needs root on Linux. */
 export const canFreeze = process.platform === "linux" && process.getuid?.() === 0;
 
 const imageBytes = 16 << 20;
 
-/** A folder with a file system of its own, whose writes hang while it is frozen. */
+/** A folder with a file system of its own, on which writes hang while it is frozen. */
 export class FreezableFolder {
   readonly path: string;
   #isFrozen = false;
 
-  /** @param path the folder, whose file system is kept in `PATH.image` */
+  /** @param path the folder; its file system is kept in `PATH.image` */
   constructor(path: string) {
     this.path = path;
     const image = openSync(`${path}.image`, "w");
