@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 
-/** A service of a .proto file as the clients of grpc-js want it. */
+/** A service of a .proto file in the form that clients of grpc-js need. */
 export function serviceDefinition(service: DescService): ServiceDefinition {
   return Object.fromEntries(
     service.methods.map(({ name, methodKind, input, output }) => [

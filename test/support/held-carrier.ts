@@ -1,11 +1,11 @@
 import type { Carrier, Encoded, Status } from "../../packages/core/src/server/wire/rpc/call.js";
 import { Metadata, ServerStream } from "../../packages/core/src/server/wire/rpc/call.js";
 
-/** Carries a call nowhere: what it was given is seen here, and is taken when a test says so. */
+/** Records the messages of a call instead of sending them. A test decides when they are taken. */
 export class HeldCarrier implements Carrier {
   readonly messages: Encoded[] = [];
   readonly ends: (Status | undefined)[] = [];
-  /** The client takes nothing. */
+  /** True while the client takes no messages. */
   isStuck = false;
   readonly #stuck: (() => void)[] = [];
 
@@ -29,7 +29,7 @@ export class HeldCarrier implements Carrier {
   }
 
   consumed(): void {
-    // Nothing comes by itself.
+    // Requests arrive only when a test calls `ask`.
   }
 
   unstick(): void {
@@ -45,13 +45,13 @@ export class HeldCarrier implements Carrier {
     stream.flow();
   }
 
-  /** The client says no more. */
+  /** The client ends its side of the stream. */
   askEnd(stream: ServerStream): void {
     this.#isEnded = true;
     stream.flow();
   }
 
-  /** A stream on it, whose answers are any objects. */
+  /** A stream on this carrier, whose answers may be any objects. */
   stream<Message>(seen: (message: Message) => void): ServerStream {
     const peer = { address: "c", commonName: "" };
     const metadata = new Metadata(new Map());

@@ -8,7 +8,7 @@ import { checkHistory } from "../../packages/leasehold/src/testing/history/judge
 import type { HistoryReport } from "../../packages/leasehold/src/testing/history/report.js";
 import type { Rule } from "../../packages/leasehold/src/testing/history/rules/violation.js";
 
-/** Words to write histories by hand with. Times in ms; holder `a` is process 1, `b` 2, `c` 3. */
+/** Helpers for writing histories by hand. Times are in ms. Holder `a` is process 1, `b` 2, `c` 3. */
 
 export const ns = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
 const pids: Record<string, number> = { a: 1, b: 2, c: 3 };
@@ -16,7 +16,7 @@ export const pidOf = (who: string): number => pids[who]!;
 
 export interface Look {
   at: number;
-  /** How long the look took. */
+  /** The duration of the look, ms. */
   took?: number;
   ok?: boolean;
   left?: number;
@@ -29,7 +29,7 @@ const about = (who: string, token: number) => ({
   token: BigInt(token),
 });
 
-/** Looks at one lease. */
+/** Samples of one lease. */
 export function looks(who: string, token: number, ...all: (number | Look)[]): HistoryEntry[] {
   return all.map((one) => {
     const { at, took = 0.01, ok = true, left = 1_000 } = typeof one === "number" ? { at: one } : one;
@@ -48,12 +48,12 @@ export function lost(who: string, token: number, at: number): HistoryEntry {
 
 type Result = "accepted" | "refused" | "unknown";
 
-/** An operation on the guarded resource, as its writer tells. */
+/** An operation on the guarded resource, as its writer records it. */
 export function op(who: string, token: number, result: Result, from: number, to: number): HistoryEntry {
   return { event: "op", m1: ns(from), m2: ns(to), result, ...about(who, token) };
 }
 
-/** The same as the guarded resource tells. */
+/** The same operation, as the guarded resource records it. */
 export function decision(event: "accepted" | "refused", token: number, at: number, order = at): HistoryEntry {
   return { event, m: ns(at), resource: "r", token: BigInt(token), order };
 }
@@ -96,7 +96,7 @@ export function rulesOf(report: HistoryReport): Rule[] {
   return report.violations.map(({ rule }) => rule);
 }
 
-/** A holder that renews, is killed, and is replaced. */
+/** A holder renews, is killed, and is replaced. */
 export const goodTakeover = [
   looks("a", 10, { at: 0, left: 1_000 }, { at: 400, left: 600 }, { at: 500, left: 1_000 }),
   [done("killed", "a", 600)],

@@ -19,10 +19,10 @@ import type {
 
 export interface HttpEdge {
   readonly port: number;
-  /** The port of metrics and health alone. */
+  /** The port that serves only metrics and health. */
   readonly metricsPort: number;
   readonly room: Room<CoreError>;
-  /** Calls that have reached a handler and are not over. */
+  /** Calls that have reached a handler and aren't over. */
   readonly open: Set<ServerStream | UnaryCall>;
   close(): void;
 }
@@ -36,7 +36,7 @@ interface Changed extends Partial<HttpTimes> {
 
 const heldBytesMax = 256 * 1024 * 1024;
 
-/** The port of JSON, with handlers that answer each request with an empty message, or with these. */
+/** Opens the JSON port, with these handlers; without one, a request is answered with an empty message. */
 export async function openHttpEdge(
   handlers: Readonly<Record<string, Handler>> = {},
   { heldBytesMax: max = heldBytesMax, metrics = () => "metric 1\n", ...times }: Changed = {},
@@ -103,14 +103,14 @@ async function listening(http: Http1): Promise<{ readonly port: number; close():
   return { port, close };
 }
 
-/** So much is free of what is kept of requests: all of it, if nothing else is said. */
+/** True if this much of the memory for requests is free. Default: all of it. */
 export function hasFree({ room }: HttpEdge, bytes = heldBytesMax): boolean {
   const isFree = room.tryTake("probe", bytes);
   if (isFree) room.release("probe", bytes);
   return isFree;
 }
 
-/** A client that says this, and hears until its connection is closed. */
+/** A client that sends these words, and collects answers until its connection is closed. */
 export function saying(port: number, ...words: readonly (string | Uint8Array)[]) {
   const socket = connect(port, "127.0.0.1").setNoDelay(true);
   let heard = "";

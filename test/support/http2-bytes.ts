@@ -4,7 +4,7 @@ import { headerBlock } from "../../packages/core/src/http2/header-blocks.js";
 import type { RequestHead } from "../../packages/core/src/http2/request.js";
 import type { Stream } from "../../packages/core/src/http2/stream.js";
 
-/** Frames as a client writes them, and what a connection says to them. */
+/** Frames as a client writes them, and the answers of a connection. */
 
 export function frame(
   type: number,
@@ -53,15 +53,15 @@ export interface Sent {
   readonly payload: Buffer;
 }
 
-/** A connection whose socket takes everything at once, and what it has said. */
+/** A connection whose socket takes everything at once, and the frames that it has sent. */
 export class Talk {
   readonly connection: Connection;
   readonly sent: Sent[] = [];
   readonly requests: RequestHead[] = [];
   readonly streams: Stream[] = [];
-  /** Of each stream: the bytes of its content, and how it was over. */
+  /** The content bytes of each stream, and how the stream ended. */
   readonly contents = new Map<number, { bytes: number; isEnded: boolean; over: boolean | undefined }>();
-  /** The most that has waited to be taken from it. */
+  /** The most bytes that have waited to be taken from the connection. */
   madeBytesMost = 0;
 
   constructor(streamsMax = 100) {
@@ -88,7 +88,7 @@ export class Talk {
     this.drain();
   }
 
-  /** What the connection says to these bytes. */
+  /** Hands in these bytes, and returns the frames that the connection sends in answer. */
   say(...pieces: Uint8Array[]): Sent[] {
     const before = this.sent.length;
     for (const piece of pieces) this.connection.take(piece);
@@ -116,7 +116,7 @@ export class Talk {
     }
   }
 
-  /** The code of the GOAWAY that it has ended with. */
+  /** The code of the GOAWAY with which the connection has ended. */
   get wentAway(): number | undefined {
     const found = this.sent.findLast(({ type }) => type === frameType.goAway);
     return this.connection.isOver ? found?.payload.readUInt32BE(4) : undefined;

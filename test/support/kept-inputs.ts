@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { fileURLToPath } from "node:url";
 
 /**
- * Inputs that a fuzz test keeps: each reached a branch that no smaller one reaches, or once broke something. A file has
- * lines that begin with `#`, which say why, then `-> ` and the outcome, then the bytes: as hex, or as JSON strings with one
- * character for each byte.
+ * Inputs that a fuzz test keeps: each reached a branch that no smaller one reaches, or once broke something.
+ * A file has lines that begin with `#` and give the reason, then `-> ` and the outcome, then the bytes: as
+ * hex, or as JSON strings with one character for each byte.
  */
 export interface KeptInput {
   readonly name: string;
@@ -23,12 +23,12 @@ export class KeptInputs {
     this.all = names.map((name) => this.#read(name));
   }
 
-  /** `KEEP_INPUTS=1` in the environment asks to keep what is found. */
+  /** True if `KEEP_INPUTS=1` in the environment asks for new inputs to be kept. */
   get isLooking(): boolean {
     return process.env["KEEP_INPUTS"] === "1";
   }
 
-  /** Writes one file for each outcome that none of those kept has, if that was asked for. */
+  /** If asked for, writes one file for each outcome that no kept input has. */
   keep(found: ReadonlyMap<string, Buffer>): void {
     if (!this.isLooking) return;
     mkdirSync(this.#folder, { recursive: true });
@@ -59,7 +59,7 @@ function bytesOf(line: string): Buffer {
   return /^[0-9a-f ]+$/.test(line) ? Buffer.from(line.replaceAll(" ", ""), "hex") : Buffer.alloc(0);
 }
 
-/** Text by its lines, and anything else as hex. */
+/** Lines of JSON strings for text, and hex for anything else. */
 function linesOf(bytes: Buffer): string {
   const printable = bytes.filter((byte) => (byte >= 32 && byte < 127) || byte === 10 || byte === 13).length;
   if (printable < 0.8 * bytes.length || bytes.length < 8) return hexOf(bytes);
@@ -82,7 +82,7 @@ function hexOf(bytes: Buffer): string {
   return lines.join("");
 }
 
-/** The shortest input found by leaving out parts that comes to the same. */
+/** The shortest input with the same outcome that is found by leaving out parts. */
 export function shrunk(bytes: Buffer, isSame: (shorter: Buffer) => boolean): Buffer {
   let best = bytes;
   for (let size = best.length >> 1; size > 0; size >>= 1)

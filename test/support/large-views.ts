@@ -2,19 +2,19 @@ import { membersMax, memberIdLengthMax } from "../../packages/leasehold/src/flea
 import { viewNumberMax } from "../../packages/leasehold/src/flease/views/view.js";
 import type { PublishedView } from "../../packages/leasehold/src/flease/views/document.js";
 
-/** The largest view that there can be, in every way. */
+/** The largest possible view, in every respect. */
 
-/** Ids of the greatest length that begin with these letters. */
+/** Ids of the maximum length that begin with these letters. */
 export function longIds(letters: string, count = membersMax): string[] {
   return Array.from({ length: count }, (_, index) =>
     `${letters}${String(index).padStart(3, "0")}`.padEnd(memberIdLengthMax, "x"),
   );
 }
 
-/** A name of the greatest length in DNS, which ends with a dot. */
+/** A DNS name of the maximum length, which ends with a dot. */
 export const longHost = `${"abcdefghi.".repeat(25)}abc.`;
 
-/** An IPv6 address whose zone makes it as long. */
+/** An IPv6 address whose zone makes it equally long. */
 export const longZone = `[fe80:1111:2222:3333:4444:5555:6666:7777%${"z".repeat(214)}]`;
 
 export function longAddresses(ids: readonly string[]): Record<string, string> {
@@ -23,7 +23,7 @@ export function longAddresses(ids: readonly string[]): Record<string, string> {
   );
 }
 
-/** A joint view by which one member goes and another comes. */
+/** A joint view in which one member leaves and another joins. */
 export function largestView(): PublishedView {
   const before = longIds("m");
   const members = [...before.slice(1), ...longIds("n", 1)];

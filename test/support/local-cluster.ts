@@ -8,7 +8,10 @@ export interface LocalCluster {
   close(): Promise<void>;
 }
 
-/** Members in this process that talk over real sockets, with leases short enough for tests. They are ready. */
+/**
+ * Starts members in this process that talk over real sockets, with leases short enough for tests. Resolves
+ * when they are ready.
+ */
 export async function startLocalCluster(
   options: Partial<MemberOptions> | ((id: string) => Partial<MemberOptions>) = {},
   count = 3,

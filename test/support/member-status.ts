@@ -1,6 +1,9 @@
 import type { MemberReport, MemberStatus } from "../../packages/leasehold/src/flease/tcp/types.js";
 
-/** A member that is ready. The type asks for each new field here, so that what shows it has one to show. */
+/**
+ * A member that is ready. Its type requires each new field here, so that code that shows the field has a
+ * value to show.
+ */
 const ready: MemberStatus = {
   id: "a",
   address: "h:1",
@@ -21,7 +24,7 @@ const ready: MemberStatus = {
   rssBytes: 0,
 };
 
-/** The report of a member that can be reached: ready, except for what is given. */
+/** The report of a reachable member: ready, except for the fields given. */
 export function reportOf(given: Partial<MemberStatus>): MemberReport {
   const status = { ...ready, ...given };
   return { id: status.id, address: status.address, reachable: true, status };

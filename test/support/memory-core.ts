@@ -22,7 +22,7 @@ export type Operation =
   | "refreshLease"
   | "leaseLife";
 
-/** `repeated`: it is carried out twice, and the second answer arrives. */
+/** `repeated`: the operation is carried out twice, and the second answer arrives. */
 export type Fate = "answered" | "repeated" | "request lost" | "answer lost";
 
 interface MemoryLease {
@@ -36,7 +36,9 @@ interface Watcher {
   readonly listener: WatchListener;
 }
 
-/** A consistent core in memory, with what leases need of one, as its servers would carry it out. */
+/**
+ * A consistent core in memory: the operations that leases need, as the core's servers would carry them out.
+ */
 export class MemoryCore {
   readonly world: World;
   readonly keys = new Map<string, Entry>();
@@ -52,15 +54,15 @@ export class MemoryCore {
     refreshLease: 0,
     leaseLife: 0,
   };
-  /** There and back, ms. */
+  /** Round trip time, ms. */
   latencyMs = 2;
   term = 1n;
-  /** What a refresh says of the term; a leader that was deposed knows an earlier one. */
+  /** The term in answers to refreshes: a deposed leader knows only an earlier one. */
   refreshTerm: bigint | undefined;
   fate: (operation: Operation) => Fate = () => "answered";
   /** Called when an operation has been carried out. */
   done: (operation: Operation) => void = () => undefined;
-  /** No watch tells of anything. */
+  /** True while watches report nothing. */
   isMute = false;
   #revision = 1n;
 
@@ -120,7 +122,7 @@ export class MemoryCore {
   }
 }
 
-/** One participant's way to the core. */
+/** One participant's client of the core. */
 class MemoryCoreClient implements CoreClient {
   readonly #core: MemoryCore;
   readonly #world: World;
@@ -185,7 +187,7 @@ class MemoryCoreClient implements CoreClient {
     const { watchers, keys } = this.#core;
     watchers.add(watcher);
     this.#watchers.add(watcher);
-    // What has happened since: the newest state stands for it.
+    // The newest state stands for all changes since `fromRevision`.
     this.#world.timers.after(0, () => {
       if (!watchers.has(watcher) || place.isPrefix) return;
       const entry = keys.get(place.key);
@@ -243,12 +245,12 @@ class MemoryCoreClient implements CoreClient {
 
 let drawn = 0n;
 
-/** One participant's way to the core, and what it draws as ids of leases. */
+/** One participant's client of the core, and the source of its lease ids. */
 export function memoryCoreClient(core: MemoryCore, world: World) {
   return { core: new MemoryCoreClient(core, world), drawLeaseId: () => (drawn += 1n) };
 }
 
-/** A participant of its own, with these clocks. */
+/** Opens a separate participant, with these clocks. */
 export function openMemoryCore(core: MemoryCore, name: string, world: World, ttlMax = "4s"): CoreProvider {
   return new CoreProvider({
     ...memoryCoreClient(core, world),

@@ -18,7 +18,7 @@ export class MemoryFarm {
   readonly media: readonly MemoryMedium[];
   #opened = 0;
 
-  /** `stores`: how many, or the kind of each. */
+  /** `stores`: their number, or the kind of each. */
   constructor(
     world: World,
     stores: number | readonly StoreTraits["kind"][] = 3,
@@ -32,7 +32,7 @@ export class MemoryFarm {
     });
   }
 
-  /** A process of its own with this name and these clocks. */
+  /** Opens the farm in a separate process with this name and these clocks. */
   open(
     name: string,
     world: World,
@@ -47,9 +47,9 @@ export class MemoryFarm {
 
 export interface FarmGroundOptions extends Partial<DeltaOptions> {
   readonly media?: Partial<MemoryMediumOptions>;
-  /** Of each store. Default: three that compare and set. */
+  /** The kind of each store. Default: three that compare and set. */
   readonly kinds?: readonly StoreTraits["kind"][];
-  /** What is wrong with the stores, from when a farm has been founded. */
+  /** Makes the stores fail, once a farm has been founded. */
   readonly afflict?: (media: readonly MemoryMedium[]) => void;
 }
 

@@ -40,18 +40,18 @@ import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 
 const nowMs = 1_700_000_000_000;
 
-/** Replicated files without replicas: what stands before them sees no difference while all nodes are well. */
+/** Replicated files without replicas: code above them sees no difference while all nodes are well. */
 export class MemoryFiles implements Files {
   readonly #names = new NamesState();
   readonly #bytes = new Map<string, Buffer>([["", Buffer.alloc(0)]]);
-  /** Called before each block of an upload; what it throws the upload rejects with. */
+  /** Called before each block of an upload. The upload rejects with an error that it throws. */
   onWrite: (path: string, offset: number) => void = () => undefined;
   #versions = 0;
   readonly #log = new ChangeLog(10);
   readonly #feed = new Feed((ask) => this.#answer(ask));
   #changed = (): void => undefined;
 
-  /** Paths of all files, in order. */
+  /** The paths of all files, in order. */
   get paths(): string[] {
     return [...filesBelow(this.#names, "", "")].map(({ path }) => path);
   }
@@ -67,7 +67,7 @@ export class MemoryFiles implements Files {
       : Buffer.concat(parts.map((part) => this.#bytes.get(part.id)!));
   }
 
-  /** Puts a file of one piece. */
+  /** Stores a file of one piece. */
   async set(path: string, content: Uint8Array | string): Promise<void> {
     await this.put(path, Readable.from([Buffer.from(content)]));
   }
@@ -76,7 +76,7 @@ export class MemoryFiles implements Files {
     return this.#feed.follow(folder, options);
   }
 
-  /** As the primary of names. */
+  /** Answers as the primary of names does. */
   async #answer(ask: NamesOperation): Promise<NamesResult> {
     if (ask.kind === "news") {
       if (ask.after >= this.#log.last) await new Promise<void>((resolve) => (this.#changed = resolve));

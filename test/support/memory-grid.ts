@@ -12,7 +12,7 @@ import { groundOfProcesses } from "./virtual-ground.js";
 /** ε = 20 ms, leases of up to 1 s, 50 ms for one phase. */
 export const gridOptions = { maxClockSkewMs: 20, ttlMaxMs: 1_000, delayMs: 50 };
 
-/** Three stores in memory, and participants that know no more of each other than what stands in them. */
+/** Three stores in memory, and participants that know each other only through the stores' content. */
 export class MemoryGrid {
   readonly media: MemoryMedium[];
   readonly #world: World;
@@ -43,7 +43,7 @@ export class MemoryGrid {
   }
 }
 
-/** Stores in memory on virtual time, of which one may say nothing once the grid has been founded. */
+/** Stores in memory on virtual time. One of them may be silent once the grid has been founded. */
 export function virtualGridGround(stalled?: "requests" | "answers"): ConformanceGround {
   const world = new VirtualWorld();
   const grid = new MemoryGrid(world);

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { Kind, LeaseState, Message, Refusal } from "../../packages/leasehold/src/flease/protocol/message.js";
 
-/** What a name may be made of: control characters have no place in it. */
+/** Replaces control characters, which names must not contain. */
 export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "_");
 
 const text = (bytesMax: number) =>
@@ -30,7 +30,7 @@ const request = { ...common, resource: text(512), owner: fc.constant("n1.0123456
 
 const withoutLease = fc.constant({});
 
-/** The parts that together make a message of each kind. */
+/** The fields of a message of each kind, in two parts. */
 const parts = fc.oneof(
   fc.tuple(
     fc.record({ kind: fc.constantFrom(Kind.read, Kind.release, Kind.query), ...request }),
@@ -62,8 +62,8 @@ const parts = fc.oneof(
 );
 
 /**
- * Every message that one side may send in a batch of view 1, whatever its kind; requests come from one owner, and
- * the token of an acquisition is its number, and that of a lease at most its number.
+ * Every message that one side may send in a batch of view 1, of any kind. Requests come from one owner. The
+ * token of an acquisition is its number, and that of a lease is at most its number.
  */
 export const anyMessage: fc.Arbitrary<Message> = parts.map(([fields, kept]) => {
   const message = Object.assign(new Message(), { view: 1 }, fields, kept);
