@@ -28,12 +28,15 @@ export interface Player {
   run<Result>(protocol: Protocol<Result>, cancellation?: Cancellation): Promise<Result>;
 }
 
-/** Stores in memory, virtual time, and processes that run the paper's parts on them: without provider, farm cells or gate. */
+/**
+ * Stores in memory, virtual time, and processes that run the parts of the paper's algorithm on them, without
+ * provider, farm cells or gate.
+ */
 export class PaperBench {
   readonly world: VirtualWorld;
   readonly media: readonly MemoryMedium[];
   readonly farm: FarmView;
-  /** What an empty cell may have been before its store came back. */
+  /** Bounds on what an empty cell may have contained before its store came back. */
   floor: Floor = noFloor;
 
   constructor(kinds: readonly StoreTraits["kind"][], seed = 1) {
@@ -92,7 +95,7 @@ export class PaperBench {
   }
 }
 
-/** What an algorithm is resumed with that is run by hand, to give it any answers at any times. */
+/** The input with which an algorithm run by hand is resumed: any answers at any times. */
 export function resumption(
   atMs: number,
   answers: readonly StoreAnswer[] = [],
@@ -115,7 +118,7 @@ export function recordOf(fields: Partial<DeltaRecord> = {}): DeltaRecord {
   };
 }
 
-/** What a read returns whose stores show these records, at one moment. */
+/** The result of a read whose stores have these records, all at one moment. */
 export function seenOf(...stores: (readonly DeltaRecord[])[]): Seen {
   const at = { monotonicMs: 0, wallMs: 0 };
   const value = stores.flat().reduce<DeltaRecord | undefined>(later, undefined);

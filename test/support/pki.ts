@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TlsFiles } from "../../packages/leasehold/src/runtime/options.js";
 
-/** When a certificate counts, in days from now. */
+/** The validity period of a certificate, in days from now. */
 export interface Validity {
   readonly fromDays?: number;
   readonly toDays?: number;
@@ -12,7 +12,9 @@ export interface Validity {
 
 const dayMs = 86_400_000;
 
-/** An authority of a test's own, made with the `openssl` command, in a folder that `remove` takes away again. */
+/**
+ * A certificate authority for one test, made with the `openssl` command, in a folder that `remove` deletes.
+ */
 export class Authority {
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-pki-"));
   readonly caFile = join(this.folder, "ca.pem");
@@ -40,7 +42,7 @@ export class Authority {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Files of a certificate with these lines of extensions. */
+  /** The files of a certificate with these lines of extensions. */
   issue(extensions: readonly string[], validity: Validity = {}): TlsFiles {
     const name = `c${++this.#made}`;
     this.#run("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
@@ -54,7 +56,7 @@ export class Authority {
     return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
   }
 
-  /** A certificate by which another authority stands below this one. */
+  /** A certificate that puts another authority below this one. */
   vouchFor(other: Authority, validity: Validity = {}): string {
     const name = `c${++this.#made}`;
     const csr = join(other.folder, "ca.csr");
@@ -92,7 +94,7 @@ ${extensions.join("\n")}
   }
 
   /**
-   * Takes a certificate back; all that were are in the list, which is written anew.
+   * Revokes a certificate, and writes the list of all revoked certificates anew.
    *
    * @param inDays when the next list is due, from now
    */
@@ -105,7 +107,7 @@ ${extensions.join("\n")}
     return join(this.folder, "crl.pem");
   }
 
-  /** A certificate by its name of ours, such as `member/a` or `client`. */
+  /** A certificate for a name in Leasehold's scheme, such as `member/a` or `client`. */
   for(who: string, cluster = "leasehold", validity: Validity = {}): TlsFiles {
     const usage = who.startsWith("member/") ? "serverAuth, clientAuth" : "clientAuth";
     const uri = `subjectAltName = URI:leasehold://${cluster}/${who}`;
@@ -117,7 +119,7 @@ ${extensions.join("\n")}
   }
 }
 
-/** Signed by nobody but itself. */
+/** A self-signed certificate. */
 export function selfSigned(authority: Authority, who: string): TlsFiles {
   const key = join(authority.folder, "self.key");
   const cert = join(authority.folder, "self.pem");
@@ -136,7 +138,9 @@ export function selfSigned(authority: Authority, who: string): TlsFiles {
   return { ca: authority.caFile, cert, key };
 }
 
-/** Without the extensions of the system's own configuration, which would make it an authority. */
+/**
+ * A configuration without the extensions of the system's own, which would make the certificate an authority.
+ */
 function emptyConfig(authority: Authority): string {
   const path = join(authority.folder, "empty.cnf");
   writeFileSync(path, "[req]\ndistinguished_name = d\n[d]\n");
@@ -150,7 +154,7 @@ function asn1Time(inDays: number): string {
   return `${date!.replaceAll("-", "")}${time!.replaceAll(":", "")}Z`;
 }
 
-/** What is in the files, as text. */
+/** The contents of the files, as text. */
 export function asText({ ca, cert, key }: TlsFiles): TlsFiles {
   const text = (path: string) => readFileSync(path, "utf8");
   return { ca: text(ca), cert: text(cert), key: text(key) };

@@ -5,7 +5,7 @@ import { transformSync } from "rolldown/utils";
 import { packagesFolder } from "./built.js";
 import { copyBuild } from "./copied-build.js";
 
-/** For each compiled file below `cli`: texts of its source, without types, and what is to stand there instead. */
+/** For each compiled file below `cli`: code of its source, without types, and the code that replaces it. */
 export type Plants = Readonly<Record<string, readonly (readonly [string, string])[]>>;
 
 /** The compiled package with mistakes in it. */

@@ -5,7 +5,7 @@ import { FleaseRunner } from "../../packages/leasehold/src/flease/runner.js";
 import { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 import { baseMs, benchSettings, message } from "./flease-bench.js";
 
-/** A provider whose members answer when a test says so. */
+/** A provider whose members answer when a test decides. */
 export function benchProvider(role?: FleaseDriver["role"]) {
   const world = new VirtualWorld();
   const sent: Message[] = [];
@@ -33,7 +33,7 @@ export function benchProvider(role?: FleaseDriver["role"]) {
     close: () => Promise.resolve(runner.end()),
   };
   const provider = new FleaseProvider(driver);
-  /** Two of the three members answer a request. */
+  /** Lets two of the three members answer a request. */
   const answer = (to: Message, kind: Kind, fields: Partial<Message> = {}) => {
     const { view, instance, number, sequence } = to;
     const reply = message(kind, { view, instance, number, sequence, ...fields });

@@ -12,7 +12,7 @@ const signed = (bits: number) =>
   fc.bigInt({ min: -(2n ** BigInt(bits - 1)), max: 2n ** BigInt(bits - 1) - 1n });
 const unsigned = (bits: number) => fc.bigInt({ min: 0n, max: 2n ** BigInt(bits) - 1n });
 
-// To make it takes longer than to draw from it.
+// Shared, as making this takes longer than drawing from it.
 const strings = fc.string({ unit: "binary", maxLength: 5 });
 
 function scalarOf(scalar: ScalarType): fc.Arbitrary<unknown> {

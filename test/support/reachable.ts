@@ -18,25 +18,30 @@ export function manifest(name = "leasehold"): Manifest {
   return JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")) as Manifest;
 }
 
-/** `./dist/index.js` of a package is compiled from `packages/NAME/src/index.ts`. */
+/**
+ * The source of a compiled file: `./dist/index.js` of a package is compiled from
+ * `packages/NAME/src/index.ts`.
+ */
 export function sourceOf(compiled: string, name = "leasehold"): string {
   const path = compiled.replace(/^(?:\.\/)?dist\//, "").replace(/(?:\.d\.ts|\.js)$/, ".ts");
   return `packages/${name}/src/${path}`;
 }
 
-/** Where a user of the package comes in: what it exports, but for its inner rooms, and its command. */
+/**
+ * The files at which a user of the package enters: its exports, except for its inner rooms, and its command.
+ */
 export function entryPoints(name = "leasehold"): string[] {
   const { bin = {}, exports } = manifest(name);
   const exported = Object.values(exports).flatMap((file) => (typeof file === "string" ? [] : [file.default]));
   const workers = Object.values(exports).flatMap((file) => (typeof file === "string" ? [file] : []));
-  // The command is a file that is there before the packages are built, so that npm can link it.
+  // The command's own file exists before the packages are built, so that npm can link it.
   const commands = Object.keys(bin).map(() => "./dist/cli/main.js");
   return [...commands, ...exported, ...workers]
     .filter((path) => path.endsWith(".js") && !path.includes("*"))
     .map((path) => sourceOf(path, name));
 }
 
-/** The file that a specifier names, of one package in another; undefined for those of others. */
+/** The source file that a specifier names in one of our packages; `undefined` for other specifiers. */
 export function sourceOfSpecifier(specifier: string): string | undefined {
   for (const name of packageNames) {
     const { name: full, exports } = manifest(name);
@@ -55,7 +60,7 @@ export function sourceOfSpecifier(specifier: string): string | undefined {
   return undefined;
 }
 
-/** The text of a file below the root, or undefined. */
+/** The text of a file, by its path below the root, or `undefined`. */
 export type ReadSource = (path: string) => string | undefined;
 
 export const readSource: ReadSource = (path) =>
@@ -64,9 +69,9 @@ export const readSource: ReadSource = (path) =>
     : undefined;
 
 /**
- * The files that the entries lead to, themselves among them: what is imported, at once or later, for values or for
- * types, by a path or by the name of a package, and modules of processes and threads, which are named
- * in a string. A name in a comment leads nowhere. `imports` are names of the manifest (`#planted`).
+ * The entries and all files that they lead to: imports, static or dynamic, of values or types, by path or
+ * package name, and modules of processes and threads, which are named in a string. Names in comments don't
+ * count. `imports` are names of the manifest (`#planted`).
  */
 export function reachableFrom(
   entries: readonly string[],

@@ -53,7 +53,9 @@ export interface PendingRelease {
   answer(): void;
 }
 
-/** A provider whose every answer a test gives by hand. Releases answer themselves unless `holdReleases` is set. */
+/**
+ * A provider whose answers a test gives by hand. Releases are answered at once unless `holdReleases` is set.
+ */
 export class ScriptedProvider implements Provider {
   readonly guarantees: Guarantees = {
     ground: "memory",
@@ -146,7 +148,7 @@ export class ScriptedProvider implements Provider {
   }
 }
 
-/** How a promise stands, without waiting for it. */
+/** The state of a promise, without waiting for it. */
 export interface Watched<T> {
   state: "pending" | "fulfilled" | "rejected";
   value: T | undefined;

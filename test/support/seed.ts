@@ -1,8 +1,9 @@
 const seedMax = 2 ** 31 - 1;
 
 /**
- * What random tests draw their seeds from. It is the same in each run, so that a test is never red by chance; `LEASEHOLD_SEED` is another
- * number, or `random`, which draws one and prints it. The configurations of vitest give it to the tests as a number.
+ * The number from which random tests draw their seeds. It is the same in each run, so that no test fails by
+ * chance. `LEASEHOLD_SEED` sets another number, or is `random`, which draws one and prints it. The vitest
+ * configurations pass it to the tests as a number.
  */
 export function seedOf(wanted = process.env["LEASEHOLD_SEED"]): number {
   if (wanted === undefined || wanted === "") return 1;

@@ -4,16 +4,19 @@ import { type Layout, sizeBytesOf } from "../../packages/leasehold/src/stores/bl
 import type { BlockWorld } from "../../packages/leasehold/src/stores/block/world.js";
 import type { VirtualWorld } from "../../packages/leasehold/src/testing/virtual-world.js";
 
-/** A disk in memory that several processes share, on virtual time: each sector is written as a whole or not at all. */
+/**
+ * A disk in memory that several processes share, on virtual time. Each sector is written as a whole or not at
+ * all.
+ */
 export class SimulatedDevice {
   readonly bytes: Uint8Array;
   readonly sectorBytes: number;
   readonly world: VirtualWorld;
-  /** How long the next operation takes, ms. */
+  /** The duration of the next operation, ms. */
   latencyMs: (operation: "read" | "write") => number = () => 1;
-  /** What is wrong with the next operation, if anything is. */
+  /** The error of the next operation, or false. */
   fault: () => Error | false = () => false;
-  /** What was read and written since the counts were set to 0. */
+  /** Reads and writes since the counts were reset. */
   readonly counts = { reads: 0, bytesRead: 0, writes: 0, bytesWritten: 0 };
 
   constructor(world: VirtualWorld, sizeBytes: number, sectorBytes = 512) {
@@ -31,7 +34,10 @@ export class SimulatedDevice {
   }
 }
 
-/** A process that uses the device. It may stall, with all that it waits for, and it may be killed. */
+/**
+ * A process that uses the device. It can stall, together with everything that it waits for, and it can be
+ * killed.
+ */
 export class DeviceProcess implements BlockWorld {
   readonly clock: BlockWorld["clock"];
   readonly random: BlockWorld["random"];
@@ -45,12 +51,12 @@ export class DeviceProcess implements BlockWorld {
     this.random = device.world.random;
   }
 
-  /** Its event loop stands still for so long from now. */
+  /** Blocks the process's event loop for this long. */
   stall(ms: number): void {
     this.#stalledUntilMs = this.clock.monotonicMs() + ms;
   }
 
-  /** A write that is under way may end in its middle. */
+  /** A write in progress may end in its middle. */
   kill(): void {
     this.#isDead = true;
   }
@@ -81,7 +87,7 @@ export class DeviceProcess implements BlockWorld {
     });
   }
 
-  /** What wakes the process waits until it runs again. */
+  /** Runs a callback of the process, once the process is no longer stalled. */
   #go(run: () => void): void {
     if (this.#isDead) return;
     const leftMs = this.#stalledUntilMs - this.clock.monotonicMs();
@@ -103,7 +109,7 @@ export class DeviceProcess implements BlockWorld {
           counts.reads += 1;
           counts.bytesRead += into.length;
           const ms = device.latencyMs("read");
-          // What it sees is what stands there at some moment while it lasts.
+          // A read sees the content at some moment during the operation.
           after(Math.min(ms, 10) * world.random.next(), () => {
             const seen = bytes.slice(position, position + into.length);
             after(ms, () =>
@@ -125,7 +131,7 @@ export class DeviceProcess implements BlockWorld {
           for (let start = 0; start < written.length; start += sectorBytes) {
             const sector = written.subarray(start, start + sectorBytes);
             after(ms * world.random.next(), () => {
-              // A machine that is switched off writes some sectors of what was under way, and others not.
+              // A machine that is switched off writes only some sectors of a write in progress.
               if (!this.#isDead || world.random.next() < 0.5) bytes.set(sector, position + start);
             });
           }
@@ -148,7 +154,7 @@ export function deviceFor(world: VirtualWorld, layout: Layout = smallLayout): Si
   return new SimulatedDevice(world, sizeBytesOf(layout));
 }
 
-/** Lets virtual time pass while `body` runs, as fast as the event loop turns. */
+/** Runs `body` while virtual time passes, as fast as the event loop turns. */
 export async function driven<T>(world: VirtualWorld, body: () => Promise<T>): Promise<T> {
   const running = { isOver: false };
   const result = body().finally(() => (running.isOver = true));

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** TypeScript that a reader may copy: from the documentation, and from the comments of what users call. */
+/** TypeScript that a reader may copy: from the documentation, and from the comments of public API. */
 export interface Snippet {
-  /** File and line of its first line. */
+  /** The file and line at which it begins. */
   readonly place: string;
   readonly code: string;
-  /** False when its fence says `no-run`: it is held to the types only. */
+  /** False if its fence has `no-run`: then only its types are checked. */
   readonly runs: boolean;
 }
 
@@ -29,7 +29,7 @@ const publicSources = [
   "packages/redlock/src",
 ];
 
-/** All that is written for people by hand; `docs/api` is made of the comments. */
+/** All pages written by hand; `docs/api` is generated from the comments. */
 export function pages(): string[] {
   const docs = namesBelow("docs", ".md").filter((path) => !path.startsWith("docs/api/"));
   return ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ...docs];
@@ -46,7 +46,7 @@ export function commentSnippets(): Snippet[] {
   });
 }
 
-/** Files with an `@example` that is not a fence of ts: it would be passed over, and editors show it as prose. */
+/** Files with an `@example` that isn't a ts fence: it would be skipped here, and editors show it as prose. */
 export function unfencedExamples(): string[] {
   return publicFiles().filter((path) => / @example\b.*\n(?! *\* ```ts)/.test(sourceOf(path)));
 }

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * The name of the steady clock that a process reads: stamps of two processes can be compared only if it is the same.
- * It begins anew with each boot, and a time namespace may give a process another one. Where there is no /proc, the
- * machine's name has to do.
+ * The name of the steady clock that a process reads: time stamps of two processes are comparable only if it
+ * is the same. The clock starts anew with each boot, and a time namespace may give a process another one.
+ * Without /proc, the machine's name is used.
  *
  * @throws Error when the process has gone.
  */
