@@ -32,7 +32,9 @@ import type {
 } from "../../packages/leasehold/src/flease/tcp/transport/transport-handler.js";
 import { realWorld } from "../../packages/leasehold/src/runtime/world.js";
 
-/** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
+/**
+ * Shared by the tests of the transport: participants that record their events, and strangers on a raw socket.
+ */
 
 export const world = realWorld();
 
@@ -65,7 +67,7 @@ export const quick: Partial<TransportOptions> = {
   standByMs: 100,
 };
 
-/** A participant that writes down what its transport tells it, and answers every request if told to. */
+/** A participant that records what its transport reports, and answers every request if `answering` is set. */
 export class Participant implements ConnectionHandler, MessageHandler, CallHandler {
   readonly transport: Transport;
   readonly events: string[] = [];
@@ -73,7 +75,7 @@ export class Participant implements ConnectionHandler, MessageHandler, CallHandl
   readonly links: Link[] = [];
   readonly errors: LeaseholdError[] = [];
   readonly repelledBy: string[] = [];
-  /** The order of calls within chunks, when wanted. */
+  /** The order of calls within chunks, recorded if a test sets it. */
   trace: string[] | undefined;
   answering = false;
   keep = true;
@@ -188,10 +190,10 @@ export function batchOf(message: Message): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** So long that a machine which is only busy has done it. */
+/** Long enough that a machine which is merely busy isn't taken for one that hangs. */
 const hangMs = 30_000;
 
-/** Waits until something is true; the test fails if that does not come. */
+/** Waits until the condition is true. The test fails if it doesn't become true in time. */
 export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
   const endMs = Date.now() + hangMs;
   while (!condition()) {
@@ -206,7 +208,7 @@ export function sleep(ms: number): Promise<void> {
   });
 }
 
-/** How a process with this key begins a handshake. */
+/** The first part of the handshake of a process with this key. */
 export function introduction(claims: Claims, key = new IncarnationKey()): Introduction {
   return { claims, publicKey: key.publicKey, nonce: newNonce() };
 }
@@ -221,9 +223,9 @@ function written(to: ByteWriter): Buffer {
   return Buffer.from(to.bytes.subarray(0, to.length));
 }
 
-/** Somebody on a raw socket, who says whatever bytes he likes. */
+/** A peer on a raw socket that sends any bytes. */
 export class Stranger {
-  /** Open sockets only: a test of a million strangers keeps none of those that have gone. */
+  /** Only open sockets: a test with a million strangers keeps none that are closed. */
   static readonly #open = new Set<Socket>();
   static {
     afterEach(() => {
@@ -237,7 +239,7 @@ export class Stranger {
   /** The body of the WELCOME. */
   welcome: Buffer | undefined;
 
-  /** On a socket of his own, which may be a TLS one; or by plain TCP to an address. */
+  /** @param at a socket of the stranger's own, which may be a TLS one, or an address to dial by plain TCP */
   constructor(at: string | Socket) {
     this.socket = typeof at === "string" ? connect(parseAddress(at)) : at;
     const decoder = new FrameDecoder((kind, bytes, start, end) => {
@@ -262,7 +264,10 @@ export class Stranger {
     return this;
   }
 
-  /** Introduces himself as a process with this key, and proves to be it, unless he is refused before. */
+  /**
+   * Introduces itself as a process with this key and proves that it has the key, unless it is refused before
+   * that.
+   */
   async introduce(claims: Claims, key = new IncarnationKey()): Promise<this> {
     if (this.socket instanceof TLSSocket) await once(this.socket, "secureConnect");
     const handshake = new Handshake({ identity: claims, key }, this.socket);

@@ -14,7 +14,9 @@ export interface Parts {
   readonly process: ProcessSwitch;
 }
 
-/** A ground on virtual time from whatever provider a test makes of the parts, and whatever it makes of the leases. */
+/**
+ * A ground on virtual time, with the provider that a test makes of the parts. `wrap` may replace the leases.
+ */
 export function virtualGround(
   makeProvider: (parts: Parts) => Provider,
   wrap?: (leases: Leases) => Leases,
@@ -25,7 +27,7 @@ export function virtualGround(
   return groundOfProcesses(new VirtualWorld(), open, wrap);
 }
 
-/** Each participant is a process of its own on one virtual world, and can be stopped. */
+/** A ground on which each participant is a separate process in one virtual world, and can be stopped. */
 export function groundOfProcesses(
   world: VirtualWorld,
   open: (name: string, own: World, process: ProcessSwitch) => Provider | Promise<Provider>,
@@ -46,7 +48,7 @@ export function groundOfProcesses(
       return wrapped;
     },
     pass: (ms) => {
-      // Only now: a process that was stopped looks at its lease before its timers run.
+      // Resumed only now: a process that was stopped looks at its lease before its timers run.
       for (const process of stopped) process.resume();
       stopped.clear();
       return world.advance(ms);
