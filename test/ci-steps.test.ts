@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
-/** `.ci/run` ends with what has failed: of a long output, hosts show the end. */
+/** `.ci/run` ends with the failures, since hosts show the end of a long output. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What `.ci/run` would do with these lines: the exit code, and the lines that it prints. */
+/** Runs these lines as `.ci/run` would. Returns the exit code and the lines printed. */
 function run(...script: string[]) {
   const { status, stdout } = spawnSync(
     "bash",
@@ -16,7 +16,10 @@ function run(...script: string[]) {
   return { status, lines: stdout.trimEnd().split("\n") };
 }
 
-/** A step that prints as vitest does: this many failed tests, each with two lines, and then much else. */
+/**
+ * A step that prints as vitest does: this many failed tests with two lines each, followed by much other
+ * output.
+ */
 const failing = (name: string, failures: number) =>
   `${name}() {
     for i in $(seq ${failures}); do printf '\\e[31m FAIL \\e[39m ${name}.test.ts > %s\\nAssertionError: not %s\\n' $i $i; done
@@ -25,11 +28,11 @@ const failing = (name: string, failures: number) =>
   }`;
 
 describe("the steps of .ci/run", () => {
-  test("end with nothing if none has failed", () => {
+  test("print nothing at the end if none has failed", () => {
     expect(run("step echo first", "step echo second")).toEqual({ status: 0, lines: ["first", "second"] });
   });
 
-  test("stop at the one that fails, and end with its failures", () => {
+  test("stop at the first failure, and end with the failed tests", () => {
     const { status, lines } = run(failing("suite", 2), "step suite --all", "step echo later");
     expect(status).toBe(1);
     expect(lines).not.toContain("later");
@@ -43,7 +46,7 @@ describe("the steps of .ci/run", () => {
     ]);
   });
 
-  test("end with the last lines of one that vitest did not run", () => {
+  test("end with the last lines of a step that doesn't run vitest", () => {
     const { lines } = run("broken() { seq 100; return 1; }", "step broken");
     expect(lines.slice(-9)).toEqual([
       "== broken",
@@ -51,7 +54,7 @@ describe("the steps of .ci/run", () => {
     ]);
   });
 
-  test("name each that failed, those beside others too, in 60 lines at most", () => {
+  test("name each failed step, those run beside others too, in 60 lines at most", () => {
     const { status, lines } = run(
       failing("one", 100),
       failing("two", 100),
@@ -71,7 +74,7 @@ describe("the steps of .ci/run", () => {
     expect(lines.join()).not.toContain("never");
   });
 
-  test("fill 60 lines, and no more, with one that fails often", () => {
+  test("fill 60 lines, and no more, for a step with many failures", () => {
     const { lines } = run(failing("often", 100), "step often");
     expect(lines.length - lines.findIndex((line) => line.startsWith("failed ("))).toBe(60);
   });

@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { packageNames } from "./support/reachable.js";
 
-/** What a comment names in backticks exists: a name that was changed in the code alone is found here. */
+/** Names in backticks in comments exist: this finds a name that was changed only in the code. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Names of other people's code, which ours cannot have. */
+/** Names in other people's code, which ours doesn't have. */
 const foreign = new Set([
   "String.hashCode",
   "console.log",
@@ -32,7 +32,7 @@ const foreign = new Set([
 const commentPattern = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ [^\n]*/g;
 
 interface Source {
-  /** Below the root. */
+  /** The path below the root. */
   readonly path: string;
   readonly comments: readonly string[];
   readonly code: string;
@@ -53,7 +53,10 @@ const sources: Source[] = folders
 const words = new Set(sources.flatMap(({ code }) => code.match(/[A-Za-z_$][\w$]*/g) ?? []));
 const fileNames = new Set(sources.map(({ path }) => path.slice(path.lastIndexOf("/") + 1)));
 
-/** A file or folder is named from the root, `docs`, the sources of a package, or any folder that the file is in. */
+/**
+ * True if this file or folder exists below the root, `docs`, the sources of a package, or any folder around
+ * the file `from`.
+ */
 function pathExists(named: string, from: string): boolean {
   if (fileNames.has(named)) return true;
   const places = ["", "docs", ...folders];
@@ -64,7 +67,7 @@ function pathExists(named: string, from: string): boolean {
   return places.some((place) => existsSync(join(root, place, named)));
 }
 
-/** What of a comment in this file names nothing that there is. */
+/** The names in a comment of this file that refer to nothing. */
 function unknownNames(comment: string, from: string): string[] {
   const named = [...comment.matchAll(/`#?([A-Za-z_$][\w$./-]*)(?:\(\))?`/g)].map(([, name = ""]) => name);
   return named.filter((name) => {
@@ -75,7 +78,7 @@ function unknownNames(comment: string, from: string): string[] {
   });
 }
 
-test("what comments name in backticks exists: files, folders and what the code declares", () => {
+test("names in backticks in comments exist: files, folders and names declared in the code", () => {
   const found = sources.flatMap(({ path, comments }) =>
     comments.flatMap((comment) => unknownNames(comment, path).map((name) => `${path}: ${name}`)),
   );
@@ -86,7 +89,7 @@ test("what comments name in backticks exists: files, folders and what the code d
 describe("a comment with", () => {
   const from = "packages/leasehold/src/flease/protocol/acceptor.ts";
   test.each(["`core/client`", "`slot.ts`", "see `Proposer.slotOf`", "`holdUntilMs`", "`forgetBallots()`"])(
-    "%s names nothing",
+    "%s names nothing that exists",
     (comment) => expect(unknownNames(comment, from)).toHaveLength(1),
   );
   test.each([
@@ -98,7 +101,7 @@ describe("a comment with", () => {
   ])("%s passes", (comment) => expect(unknownNames(comment, from)).toEqual([]));
 });
 
-/** A comment without its marks, on one line. */
+/** The text of a comment without its marks, on one line. */
 function textOf(comment: string): string {
   return comment
     .replace(/^\/(?:\*+|\/)\s*/, "")
@@ -106,7 +109,7 @@ function textOf(comment: string): string {
     .trim();
 }
 
-/** Beginnings without a subject: a reader takes in such a sentence twice. */
+/** Beginnings without a subject: readers have to read such a sentence twice. */
 const headless = new RegExp(
   `^(?:${[
     "As (?:long|many|much|often|soon) as",

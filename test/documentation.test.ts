@@ -26,15 +26,18 @@ import {
 } from "./support/snippets.js";
 
 /**
- * All TypeScript in the documentation and in the comments of public API is compiled against the built package, as a
- * reader's program would be, and run against a cluster.
+ * All TypeScript in the documentation and in comments of the public API is compiled against the built
+ * package, as a reader's program would be, and run against a cluster.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const snippets = [...documentationSnippets(), ...commentSnippets()];
 const named = snippets.map((snippet, index) => ({ ...snippet, name: `example-${index}` }));
 
-/** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
+/**
+ * Names that an example may use without importing them. A comment next to a method need not repeat where it
+ * comes from.
+ */
 const taken = {
   leasehold: [
     "clusterStatus",
@@ -60,7 +63,7 @@ let project: string;
 let diagnostics: string;
 let verdicts: Verdict[];
 
-/** A module whose `run` is the example; its imports go to the top, where imports have to be. */
+/** A module whose `run` is the example. Its imports move to the top, as they must. */
 function moduleOf({ code }: Snippet): string {
   const imports = [...code.matchAll(/^import [^;]*?from "[^"]+";?$/gm)].map((match) => match[0]);
   const body = imports.reduce((rest, line) => rest.replace(line, ""), code);
@@ -75,7 +78,7 @@ function moduleOf({ code }: Snippet): string {
     'import type { Stage } from "./stage.js";',
     "export async function run(stage: Stage): Promise<unknown> {",
     `const { ${staged} } = stage;`,
-    // A block of its own: the example may declare these names itself.
+    // In a block, so that the example may declare these names itself.
     `{\n${body}\n}`,
     "return undefined;\n}",
   ].join("\n");
@@ -110,7 +113,7 @@ function writeProject(): void {
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   for (const name of ["@types/node", "@opentelemetry", "vitest"])
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
-  // What the compiled examples import is the built library, but for its doors.
+  // Compiled examples import the built library, except for the functions that open it.
   const doors: Record<string, string[]> = {
     leasehold: ["open", "openGuardedCells", "startMember", "clusterStatus"],
     "leasehold/flease": ["openFlease"],
@@ -131,7 +134,7 @@ function writeProject(): void {
   }
 }
 
-/** The anchors of a page, as GitHub makes them of its headings. */
+/** The anchors of a page, as GitHub makes them from headings. */
 function headingsOf(text: string): string[] {
   const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
   return [...prose.matchAll(/^#+ (.+)$/gm)].map((match) =>
@@ -142,7 +145,7 @@ function headingsOf(text: string): string[] {
   );
 }
 
-/** What a package exports, and the file of each below its folder. */
+/** The export subpaths of a package, and the file of each, relative to the package's folder. */
 function subpaths(name: string): [string, string][] {
   return Object.entries(manifest(name).exports).flatMap(([subpath, file]) =>
     typeof file === "string" || subpath.includes("*") ? [] : [[subpath, file.default]],
@@ -179,15 +182,15 @@ beforeAll(async () => {
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 describe("examples in the text", () => {
-  test("are there", () => {
+  test("exist", () => {
     expect(documentationSnippets().length).toBeGreaterThan(5);
     expect(commentSnippets().length).toBeGreaterThan(5);
     expect(unfencedExamples()).toEqual([]);
-    // What is not run is named here, so that it does not become a habit.
+    // Bounds the number of examples that don't run, so that they stay rare.
     expect(snippets.filter(({ runs }) => !runs).length).toBeLessThanOrEqual(2);
   });
 
-  test("belong to the helpers of this test: nothing else fails to compile", () => {
+  test("compile without errors in the helpers of this test", () => {
     expect(diagnostics.split("\n").filter((line) => line !== "" && !/example-\d+\.ts/.test(line))).toEqual(
       [],
     );
@@ -199,19 +202,19 @@ describe("examples in the text", () => {
   });
 
   test.each(named.filter(({ runs }) => runs))("$place runs", ({ name }) => {
-    // How it ended: without an error, which would be shown here.
+    // A verdict with an error would be shown here.
     expect(verdicts.find((verdict) => verdict.name === name)).toEqual({ name });
   });
 });
 
 describe("the text", () => {
-  test.each(pages())("links in %s lead to files that are there", (page) => {
+  test.each(pages())("links in %s lead to files that exist", (page) => {
     const text = readFileSync(join(root, page), "utf8");
     const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
     expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
   });
 
-  test.each(pages())("links in %s lead to headings that are there", (page) => {
+  test.each(pages())("links in %s lead to headings that exist", (page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)];
     const lost = links.filter(([, path, heading]) => {
@@ -221,7 +224,7 @@ describe("the text", () => {
     expect(lost.map(([link]) => link)).toEqual([]);
   });
 
-  test("docs/README.md, or the README of its folder, leads to every page, and the README to docs/README.md", () => {
+  test("docs/README.md, or the README of its folder, links to every page, and the README to docs/README.md", () => {
     const indexOf = (page: string) => {
       const own = join(dirname(page), "README.md");
       return page.startsWith("docs/") && page !== own && existsSync(join(root, own)) ? own : "docs/README.md";
@@ -235,7 +238,7 @@ describe("the text", () => {
     expect(readFileSync(join(root, "README.md"), "utf8")).toContain("](docs/README.md)");
   });
 
-  test("figures of single operations are those that were measured last, on every page that shows them", () => {
+  test("figures of single operations are the latest measured, on every page that shows them", () => {
     const script = join(root, "scripts/figures.mjs");
     const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });

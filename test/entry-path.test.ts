@@ -3,7 +3,10 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
-/** The tables in ARCHITECTURE.md of the files that an acquisition, a put of the core, and a change of a file go through. */
+/**
+ * The tables in ARCHITECTURE.md of the files that an acquisition, a put of the core, and a change of a file
+ * pass through.
+ */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const document = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
@@ -11,14 +14,17 @@ const document = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
 interface Hop {
   readonly from: string;
   readonly to: string;
-  /** The port by which `from` knows `to`, or the file that joins them; `to` itself where there is neither. */
+  /**
+   * The port through which `from` calls `to`, or the file that connects them; `to` itself if there is
+   * neither.
+   */
   readonly by: string;
 }
 
 /**
- * Each row's file, and the files that it hands the call to: `file`, or `file`, by `other`, which is the port
- * between the two, or joins them ("its own port": the row's file is that).
- * The head of the table names the folder that paths are below.
+ * Parses the rows of a table: the file of each, and the files that it hands the call to. A cell has `file`,
+ * or `file`, by `other`, where `other` is the port between the two files or the file that connects them ("its
+ * own port" stands for the row's own file). The head of the table names the folder of the paths.
  */
 function rowsOf(section: string): { readonly file: string; readonly hops: readonly Hop[] }[] {
   const [, folder = ""] = /^\| +\| file below `([^`]+)` \|/m.exec(section) ?? [];
@@ -36,7 +42,7 @@ function rowsOf(section: string): { readonly file: string; readonly hops: readon
   }));
 }
 
-/** From a heading to the next one. */
+/** The text from a heading to the next heading. */
 function sectionOf(heading: string): string {
   const [, section = ""] = document.split(`\n${heading}\n`);
   return section.split(/^#/m)[0] ?? "";
@@ -89,7 +95,7 @@ describe.each(ways)("the way of $name", ({ rows, first, last }) => {
     expect(hops.filter((hop) => !isHop(hop))).toEqual([]);
   });
 
-  test("has each file in its place: one before it hands the call to it", () => {
+  test("has each file after one that hands the call to it", () => {
     const early = rows.slice(1).filter(({ file }, index) => {
       const before = rows.slice(0, index + 1).flatMap(({ hops }) => hops.map(({ to }) => to));
       return !before.includes(file);
@@ -98,7 +104,7 @@ describe.each(ways)("the way of $name", ({ rows, first, last }) => {
   });
 });
 
-test("a hop between two files that do not know each other is none", () => {
+test("two files that don't know each other make no hop", () => {
   const waist = "packages/leasehold/src/lease";
   const from = `${waist}/manager/lease-manager.ts`;
   const to = "packages/leasehold/src/flease/protocol/acceptor.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
-/** Each test runs somewhere: which suite has which files, and which suites `.ci/run` calls. */
+/** Every test runs somewhere: the files of each suite, and the suites that `.ci/run` calls. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -18,7 +18,7 @@ interface Suite {
   readonly exclude?: string[];
 }
 
-/** Those that `.ci/run` leaves out, and why. */
+/** The suites that `.ci/run` leaves out, and the reasons. */
 const leftOut = {
   upgrade: "the release before is built, and clusters are restarted for minutes",
   fence: "databases are installed, and leases of holders that are stopped run out",
@@ -56,7 +56,7 @@ const isOneOf = (patterns: readonly string[] = [], path: string) =>
   patterns.some((pattern) => matches(pattern, path));
 
 describe("the suites", () => {
-  test("have each test file once; the random one also those that try harder there", () => {
+  test("have each test file once; the random suite also has those that try harder there", () => {
     expect(testFiles.length).toBeGreaterThan(200);
     const wrong = testFiles.flatMap((path) => {
       const having = suites.filter(
@@ -96,12 +96,12 @@ describe("the suites", () => {
     ).toBe(names);
   });
 
-  test("take of a folder beside a file nothing but the file", () => {
+  test("run only the file if a folder and a file in it are given", () => {
     const file = "packages/leasehold/src/cli/up/up.processes.test.ts";
     expect(chosen(["test/", file]).find(({ name }) => name === "processes")!.include).toEqual([file]);
   });
 
-  test("are called by .ci/run, but for those that say why not", () => {
+  test("are called by .ci/run, except for those with a reason", () => {
     const called = read(".ci/run");
     const isCalled = ({ name }: Suite) =>
       name.startsWith("fast")
@@ -111,7 +111,7 @@ describe("the suites", () => {
   });
 });
 
-/** The words after `npm run` and after `npm run NAME --` in all that people read. */
+/** The words after `npm run` and after `npm run NAME --` in all files that people read. */
 const named = ["README.md", "CONTRIBUTING.md", ".ci/run", ".github", "docs", "scripts", "test", "bench"]
   .flatMap((path) => (path.includes(".") && path !== ".github" ? [path] : filesBelow(path)))
   .filter((path) => /\.(?:md|mjs|ts|yml)$|\/run$/.test(path) && !path.includes("node_modules"))
@@ -129,13 +129,13 @@ describe("a command that a page or a program names", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
 
   test("is a script of package.json", () => {
-    // A program of the reader's own.
+    // A reader's own program.
     const unknown = named.filter(({ script }) => !(script in scripts) && script !== "migrate");
     expect(named.length).toBeGreaterThan(50);
     expect(unknown).toEqual([]);
   });
 
-  test("names one of its family, where the script is a family's", () => {
+  test("names one of its choices if the script has choices", () => {
     const families = Object.keys(scripts).filter((name) => scripts[name]!.includes("choose.mjs"));
     expect(families.length).toBeGreaterThan(2);
     const unknown = families.flatMap((family) => {
@@ -175,8 +175,8 @@ interface Workflow {
   };
 }
 
-describe("what the repository's host reads", () => {
-  test("parses: the workflow and the forms of issues", () => {
+describe("files for the repository's host", () => {
+  test("parse: the workflow and the forms of issues", () => {
     const paths = filesBelow(".github").filter((path) => path.endsWith(".yml"));
     expect(paths.length).toBeGreaterThan(3);
     const unread = paths.filter((path) => typeof parse(read(path)) !== "object");
@@ -187,7 +187,7 @@ describe("what the repository's host reads", () => {
   const jobs = Object.values(workflow.jobs);
   const steps = jobs.flatMap((job) => job.steps);
 
-  test("runs the fast tests on the lines of Node that `npm run test:slow -- nodes` and the README have", () => {
+  test("run the fast tests on the Node versions that `npm run test:slow -- nodes` and the README have", () => {
     const [, versions = ""] = /versions = \[(.*?)\]/.exec(read("scripts/test-nodes.mjs")) ?? [];
     const lines = [...versions.matchAll(/"(\d+)\./g)].map(([, line]) => Number(line));
     expect(workflow.jobs.fast.strategy.matrix.node).toEqual(lines);
@@ -195,7 +195,7 @@ describe("what the repository's host reads", () => {
     expect(read("README.md")).toContain(`CI tests Node ${inWords}.`);
   });
 
-  test("has no more rights than it needs, and ends no run of main", () => {
+  test("ask for no more rights than needed, and cancel no run of main", () => {
     expect(workflow.permissions).toEqual({ contents: "read" });
     expect(jobs.filter((job) => "permissions" in job)).toEqual([]);
     const checkouts = steps.filter(({ uses = "" }) => uses.startsWith("actions/checkout@"));
@@ -204,12 +204,12 @@ describe("what the repository's host reads", () => {
     expect(workflow.concurrency["cancel-in-progress"]).toBe("${{ github.event_name == 'pull_request' }}");
   });
 
-  test("keeps npm's cache in each job", () => {
+  test("keep npm's cache in each job", () => {
     const caches = steps.filter((step) => step.with?.["cache"] === "npm");
     expect(caches.length).toBe(jobs.length);
   });
 
-  test("lets Git read what is checked out in a container before anything runs there", () => {
+  test("let Git read the checkout in a container before anything runs there", () => {
     const full = jobs.find((job) => "container" in job);
     const commands = full?.steps.flatMap(({ run = [] }) => run) ?? [];
     expect(commands).toEqual(['git config --global --add safe.directory "$GITHUB_WORKSPACE"', ".ci/run"]);

@@ -6,18 +6,18 @@ import { describe, expect, test } from "vitest";
 import { callSpreads } from "./support/call-spreads.js";
 import { entryPoints, packageNames, reachableFrom, sourceOfSpecifier } from "./support/reachable.js";
 
-/** The laws of style that a program can check. Each finding names its place. */
+/** Laws of style that a program can check. Each finding names its place. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** The product, and the simulators that run it. */
 const sources = packageNames.map((name) => `packages/${name}/src`);
 
-/** Folders whose own folders are rooms, too; any other folder is one room with all that is below it. */
+/** Folders whose subfolders are rooms, too. Any other folder is one room with everything below it. */
 const divided = new Set(["core", "files", "flease", "flease/tcp", "lease"]);
 
 interface SourceFile {
-  /** Of the package `leasehold` its path below `src`, of another one NAME/ before it. */
+  /** The path below `src`, with NAME/ before it for packages other than `leasehold`. */
   readonly path: string;
   readonly folder: string;
   readonly text: string;
@@ -48,9 +48,9 @@ function shortened(path: string): string {
   );
 }
 
-/** The room that a file is in. What is generated in the core is nobody's style. */
+/** The room of a file. Code generated in the core is exempt from the laws. */
 function folderOf(path: string): string {
-  // What a package exports is put together in a room of its own.
+  // The file with a package's exports is a room of its own.
   if (path.startsWith("shared/") || /^(?:core|files)\/index\.ts$/.test(path))
     return path.replace(/\.(?:test\.)?ts$/, "");
   for (const room of ["etcd/gen", "sim/command"]) if (path.startsWith(`${room}/`)) return room;
@@ -60,7 +60,10 @@ function folderOf(path: string): string {
   return room;
 }
 
-/** Which folders a folder may import from, besides itself. `.` is `packages/leasehold/src/index.ts` and the types of its options. */
+/**
+ * The rooms that a room may import from, besides itself. `.` is `packages/leasehold/src/index.ts` and the
+ * types of its options.
+ */
 const mayImport: Record<string, readonly string[]> = {
   common: [],
   lease: ["common"],
@@ -262,7 +265,9 @@ const mayImport: Record<string, readonly string[]> = {
   "shared/journal": ["journal"],
 };
 
-/** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
+/**
+ * Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation.
+ */
 const pureFolders = new Set([
   "membership",
   "common",
@@ -291,7 +296,7 @@ const pureFolders = new Set([
   "gateway/sessions",
   "gateway/watch",
 ]);
-/** The judge of histories is a function of the journals, wherever its folder stands. */
+/** The judge of histories is a function of the journals, so it is pure as well. */
 const isPure = ({ path, folder }: SourceFile): boolean =>
   pureFolders.has(folder) || path.startsWith("testing/history/");
 const ambient =
@@ -314,7 +319,7 @@ function pathFromRoot({ path }: SourceFile): string {
   return isAlone ? `packages/${first}/src/${rest.join("/")}` : `packages/leasehold/src/${path}`;
 }
 
-/** What the compiler makes `dist` of. */
+/** The sources from which the compiler makes `dist`. */
 const built = production.map(pathFromRoot).filter((path) => !isExcluded(path));
 
 function isExcluded(path: string): boolean {
@@ -352,10 +357,10 @@ function importsAmong(among: readonly SourceFile[]): Imports {
   );
 }
 
-/** Its folder; what a package exports stands above all of its folders. */
+/** The folder of a file. The file with a package's exports is a place of its own, above the folders. */
 const placeOf = (path: string): string => (/^(?:core|files)\/index\.ts$/.test(path) ? path : dirname(path));
 
-/** The same between the folders that the files stand in. */
+/** The same between the folders of the files. */
 function importsOfFolders(among: readonly SourceFile[]): Imports {
   const folders = new Map<string, Set<string>>();
   for (const [path, imported] of importsAmong(among)) {
@@ -367,7 +372,7 @@ function importsOfFolders(among: readonly SourceFile[]): Imports {
   return folders;
 }
 
-/** One line for each circle that a walk along the imports closes. */
+/** One line for each cycle that a walk along the imports closes. */
 function circlesIn(imports: Imports): string[] {
   const circles: string[] = [];
   const done = new Set<string>();
@@ -382,7 +387,7 @@ function circlesIn(imports: Imports): string[] {
   return circles;
 }
 
-/** Where pure files, or what they import in whatever way, ask the world by themselves. */
+/** Lines in which pure files, or files that they import in any way, use the environment directly. */
 function impureLines(among: readonly SourceFile[]): string[] {
   const byPath = new Map(among.map((file) => [file.path, file]));
   const reached = new Set(among.filter(isPure));
@@ -416,22 +421,22 @@ describe("the folders", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("no files import each other in a circle, types included", () => {
+  test("no files import each other in a cycle, types included", () => {
     expect(circlesIn(importsAmong(production))).toEqual([]);
   });
 
-  test("no folders import each other in a circle, types included", () => {
+  test("no folders import each other in a cycle, types included", () => {
     expect(circlesIn(importsOfFolders(production))).toEqual([]);
   });
 
-  test("inner rooms of other packages are reached by the simulators and by tests alone", () => {
+  test("only the simulators and tests import inner rooms of other packages", () => {
     const reaching = production
       .filter(({ path }) => !path.startsWith("sim/"))
       .flatMap((file) => findLines(file, (line) => /"(?:@leasehold\/\w+|leasehold)\/inner\//.test(line)));
     expect(reaching).toEqual([]);
   });
 
-  test("files import no package that theirs doesn't depend on", () => {
+  test("files import only packages that their own package depends on", () => {
     const bare = /^(?:import|export|\}).*\bfrom "((?:@[^/"]+\/)?[^."#/][^"/]*)/;
     const found = production.flatMap((file) => {
       const { dependencies, peerDependencies } = manifestOf(file);
@@ -451,12 +456,12 @@ describe("the folders", () => {
     expect(impureLines(production)).toEqual([]);
   });
 
-  test("no file is dead: a user comes to each that is built, from what the package exports or its command", () => {
+  test("no file is dead: every built file is reachable from a package's exports or its command", () => {
     const reached = reachableFrom(packageNames.flatMap((name) => entryPoints(name)));
     expect(built.filter((path) => !reached.has(path))).toEqual([]);
   });
 
-  test("a file that is not built serves a test", () => {
+  test("a file that is not built is used by a test", () => {
     const tests = [...sources, "test"].flatMap((name) => filesBelow(join(root, name)));
     const isTest = (path: string) => path.startsWith("test/") || path.endsWith(".test.ts");
     const from = tests.map((path) => relative(root, path)).filter(isTest);
@@ -473,7 +478,7 @@ describe("the files", () => {
     expect(mended.flatMap((file) => findLines(file, isWideComment))).toEqual([]);
   });
 
-  test("write their constants in camelCase, as all names of values", () => {
+  test("write their constants in camelCase, like all names of values", () => {
     const mended = production.filter((file) => !isIn(shoutedConstants)(file));
     const shouted = /^\s*(?:export )?const [A-Z][A-Z0-9]*_[A-Z0-9_]+\b/;
     expect(mended.flatMap((file) => findLines(file, (line) => shouted.test(line)))).toEqual([]);
@@ -490,24 +495,24 @@ describe("the files", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("read the system's clock together with the steady one (`common/both-clocks.ts`), or where no other is needed", () => {
+  test("read the system's clock together with the steady one (`common/both-clocks.ts`), unless no other is needed", () => {
     const may = new Set(["common/both-clocks.ts", "flease/tcp/discovery.ts"]);
     const readers = production.filter(({ path, folder }) => folder !== "testing" && !may.has(path));
     expect(readers.flatMap((file) => findLines(file, (line) => /\.wallMs\(\)/.test(line)))).toEqual([]);
   });
 
-  test("use no `any`, no suppressed errors, and leave nothing to do", () => {
+  test("use no `any`, suppress no errors, and have no TODO", () => {
     const forbidden =
       /\bas any\b|: any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck|\bTODO\b|\bFIXME\b|\bXXX\b/;
     expect(files.flatMap((file) => findLines(file, (line) => forbidden.test(line)))).toEqual([]);
   });
 
-  test("export no key as a JWK: Node 20 may hang for ever (`flease/tcp/security/incarnation-key.ts`)", () => {
+  test("export no key as a JWK: Node 20 may hang (`flease/tcp/security/incarnation-key.ts`)", () => {
     const exported = /\.export\(\{ format: "jwk"|\bexportJWK\b/;
     expect(production.flatMap((file) => findLines(file, (line) => exported.test(line)))).toEqual([]);
   });
 
-  test("of core/server/wire know no word of etcd, and none of the services: another protocol could use them", () => {
+  test("of core/server/wire don't mention etcd or the services: another protocol could use them", () => {
     const wire = production.filter(({ path }) => path.startsWith("core/server/wire/"));
     expect(wire.length).toBeGreaterThan(20);
     const other =
@@ -525,7 +530,7 @@ describe("the files", () => {
   });
 });
 
-/** A file that is not there, for the laws to be tried on. */
+/** An invented file on which to try a law. */
 const file = (path: string, text: string): SourceFile => ({
   path,
   folder: folderOf(path),
@@ -562,13 +567,13 @@ describe("the law of purity", () => {
     expect(impureLines(among(file("lease/a.ts", "")))).toEqual([]));
 });
 
-describe("the law of circles", () => {
+describe("the law of cycles", () => {
   const two = [file("lease/a.ts", 'import type { B } from "./b.js";'), file("lease/b.ts", "")];
 
-  test("two files of which one imports the other are no circle", () =>
+  test("two files of which one imports the other make no cycle", () =>
     expect(circlesIn(importsAmong(two))).toEqual([]));
 
-  test("a circle of three that is closed by a type is found, once", () => {
+  test("a cycle of three that a type closes is found, once", () => {
     const three = [two[0]!, file("lease/b.ts", 'import { c } from "../runtime/c.js";')];
     const closing = file("runtime/c.ts", 'import type {\n  A,\n} from "../lease/a.js";');
     expect(circlesIn(importsAmong([...three, closing]))).toEqual([
@@ -594,7 +599,7 @@ describe("the law of dead files", () => {
   const imports = { "#faults": "src/faults.ts" };
   const reached = reachableFrom(["src/index.ts"], imports, (path) => sources[path]);
 
-  test("finds what nobody imports, or a test and a comment alone", () => {
+  test("finds files that nothing imports, or only a test or a comment names", () => {
     const dead = ["src/comment.ts", "src/dead.ts", "src/dead.test.ts"];
     expect(Object.keys(sources).filter((path) => !reached.has(path))).toEqual(dead);
   });
@@ -648,7 +653,10 @@ function withoutComment(line: string): string {
   return /^\s*(?:\*|\/\/|\/\*)/.test(line) ? "" : line.replace(/\/\/.*$/, "");
 }
 
-/** Functions and methods by the formatter's layout: from a header that opens a block to the brace at its indentation. */
+/**
+ * Functions and methods by the formatter's layout: from a header that opens a block to the brace at its
+ * indentation.
+ */
 function longFunctions(file: SourceFile): string[] {
   const header =
     /^(\s*)(?:export )?(?:default )?(?:static )?(?:async )?(?:function\b.*|[#\w]+\(.*\).*|(?:const|readonly) [#\w]+ = .*=>) ?\{$/;
