@@ -5,25 +5,27 @@ import { describe, expect, test } from "vitest";
 import { charts } from "../bench/report/charts.mjs";
 import { digestOf, Measured } from "../bench/report/measured.mjs";
 
-/** Charts of what was measured: what each shows, and that the pictures on the pages are of the rows in the file. */
+/**
+ * Charts of measurements: the content of each, and that the pictures on the pages show the rows in the file.
+ */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const pictureOf = (name: string) => join(root, "docs/pictures", `measured-${name}.svg`);
 const invented = Measured.load(join(root, "bench/report/invented.json"));
 const measured = Measured.load(join(root, "bench/results/latest.json"));
 
-/** A part of a specification, as deep as it goes. */
+/** An object of a specification, at any depth. */
 type Part = { readonly [name: string]: unknown };
 const isPart = (value: unknown): value is Part => typeof value === "object" && value !== null;
 
-/** Every object in a specification that has this name, with what stands there. */
+/** The values of all properties of this name in a specification. */
 function found(name: string, part: unknown): unknown[] {
   if (!isPart(part)) return [];
   const own = name in part ? [part[name]] : [];
   return [...own, ...Object.values(part).flatMap((each) => found(name, each))];
 }
 
-/** The titles of all axes of quantities; one that has none is the empty text. */
+/** The titles of all quantitative axes; the empty string for an axis without a title. */
 const titlesOf = (specification: unknown) =>
   [...found("x", specification), ...found("y", specification)].filter(isPart).flatMap((channel) => {
     const { type, axis } = channel;
@@ -36,7 +38,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
   const { rows, spec } = of(invented);
   const { title, ...rest } = spec() as { title: { text: string; subtitle: string[] } };
 
-  test("shows rows, each as a mark with its least and greatest", () => {
+  test("shows rows, each as a mark with its minimum and maximum", () => {
     expect(rows.length).toBeGreaterThan(1);
     const shown = found("values", rest).flat().filter(isPart);
     for (const { median, min, max } of rows.filter((row: { median: number }) => row.median > 0))
@@ -54,7 +56,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
     expect(axes.some((text) => text.includes("log scale"))).toBe(found("type", rest).includes("log"));
   });
 
-  test("has the same systems on the same lines in all panels, also where one has no figure", () => {
+  test("has the same systems on the same lines in all panels, even where one has no figure", () => {
     const lines = found("y", rest)
       .filter(isPart)
       .filter(({ field }) => field === "system");
@@ -63,7 +65,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
     expect(domains.filter((domain) => domain === undefined || !domain.includes("Leasehold"))).toEqual([]);
   });
 
-  test("on the pages is that of the rows in bench/results/latest.json: npm run bench -- report", () => {
+  test("on the pages shows the rows in bench/results/latest.json: npm run bench -- report", () => {
     const { rows } = of(measured);
     const file = pictureOf(name);
     const stands = existsSync(file)
@@ -80,7 +82,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
   });
 });
 
-test("a chart over nodes has one point of a system for each number of nodes, also when the way to measure has changed", () => {
+test("a chart over nodes has one point of a system for each number of nodes, even after the measuring method has changed", () => {
   const over = measured.rows.filter(({ figure }: { figure: string }) => figure.endsWith("over nodes"));
   const points = over.map((row: Part) => `${row["figure"]}, ${row["system"]}, ${row["nodes"]}`);
   expect(points.length).toBeGreaterThan(0);

@@ -9,7 +9,9 @@ import { describeFailure } from "leasehold/inner/cli/common/failure.js";
 import { buildProgram, usageFault } from "leasehold/inner/cli/program.js";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
-/** What `leasehold config check` says of usual mistakes: `config-mistakes.txt` is for people to read. */
+/**
+ * The output of `leasehold config check` for common mistakes; `config-mistakes.txt` is for people to read.
+ */
 
 let folder: string;
 beforeAll(() => {
@@ -37,26 +39,26 @@ interface Mistake {
 
 const mistakes: readonly Mistake[] = [
   { name: "a key in lower case", file: secured(`"ttlmax": "10s"`) },
-  { name: "a setting of a section outside of it", file: secured(`"blockSize": 4096`) },
-  { name: "the option's name as the key", file: secured(`"max-clock-skew": "100ms"`) },
+  { name: "a setting outside of its section", file: secured(`"blockSize": 4096`) },
+  { name: "the name of a flag as the key", file: secured(`"max-clock-skew": "100ms"`) },
   { name: "a comma after the last setting", file: secured(`"ttlMax": "10s",`) },
   { name: "a comment", file: secured(`// as on the other members\n  "ttlMax": "10s"`) },
   { name: "single quotes", file: `{\n  'id': 'a'\n}\n` },
-  { name: "the end is missing", file: secured().slice(0, -3) },
+  { name: "a missing end", file: secured().slice(0, -3) },
   { name: "a setting given twice", file: secured(`"ttlMax": "10s"`, `"id": "b"`) },
   { name: "a duration without a unit, as text", file: secured(`"ttlMax": "10"`) },
   { name: "true as text", file: secured(`"insecure": "true"`) },
   { name: "the members as a list", file: `{\n  "id": "a",\n  "members": ["10.0.0.1:7400"]\n}\n` },
   { name: "an address without a port", file: secured(`"listen": "10.0.0.1"`) },
-  { name: "another state than there is", file: secured(`"initialClusterState": "join"`) },
+  { name: "an unknown state", file: secured(`"initialClusterState": "join"`) },
   {
-    name: "no id, which differs between the members",
+    name: "no id, which every member needs",
     file: `{\n  "keyFile": "cluster.key",\n  ${members}\n}\n`,
   },
-  { name: "an id that is no member's", command: `${peer} --id d`, file: secured() },
-  { name: "a file that is not there", command: "peer --config membr.json" },
-  { name: "a key's file that is not there", file: member(`"keyFile": "clster.key"`) },
-  { name: "a key that everybody can read", file: member(`"keyFile": "open.key"`) },
+  { name: "an id that no member has", command: `${peer} --id d`, file: secured() },
+  { name: "a missing file", command: "peer --config membr.json" },
+  { name: "a missing key file", file: member(`"keyFile": "clster.key"`) },
+  { name: "a key file that everybody can read", file: member(`"keyFile": "open.key"`) },
   {
     name: "a password in the file",
     command: "files ls --config member.json",
@@ -68,20 +70,20 @@ const mistakes: readonly Mistake[] = [
     file: secured(`"tls": { "ca": "ca.pem", "cert": "a.pem", "key": "a.key" }`),
   },
   { name: "a certificate without its key", file: member(`"tls": { "ca": "ca.pem", "cert": "a.pem" }`) },
-  { name: "nothing against strangers", file: member() },
+  { name: "no protection against strangers", file: member() },
   { name: "a lease that is too short for the clocks", file: secured(`"ttlMax": "1s"`) },
-  { name: "more members of a cell than there are", file: secured(`"cellSize": 5`) },
+  { name: "a cell larger than the cluster", file: secured(`"cellSize": 5`) },
   { name: "a setting of another command", file: secured(`"files": { "s3": "10.0.0.1:7481" }`) },
-  { name: "a flag that is misspelt", command: `${peer} --ttlmax 10s`, file: secured() },
-  { name: "a variable that is misspelt", file: secured(), environment: { LEASEHOLD_TTLMAX: "10s" } },
-  { name: "a variable that has no such value", file: secured(), environment: { LEASEHOLD_INSECURE: "yes" } },
+  { name: "a misspelt flag", command: `${peer} --ttlmax 10s`, file: secured() },
+  { name: "a misspelt variable", file: secured(), environment: { LEASEHOLD_TTLMAX: "10s" } },
+  { name: "a variable with an invalid value", file: secured(), environment: { LEASEHOLD_INSECURE: "yes" } },
   {
     name: "a node of files without its directory",
     command: "files serve --config member.json",
     file: secured(),
   },
   {
-    name: "S3 beside a file of users",
+    name: "S3 together with a file of users",
     command: "files serve --config member.json",
     file: secured(
       `"files": { "dir": "data", "nodes": { "a": "10.0.0.1:7480" }, "s3": "10.0.0.1:7481", "users": "users" }`,
@@ -120,13 +122,13 @@ async function sceneOf({ name, command = peer, file, environment = {} }: Mistake
   ].join("\n");
 }
 
-test("each usual mistake is named, with its place, what was meant, and a stable code", async () => {
+test("each common mistake is reported with its place, the likely intention and a stable code", async () => {
   const scenes: string[] = [];
   for (const mistake of mistakes) scenes.push(await sceneOf(mistake));
   await expect(scenes.join("\n")).toMatchFileSnapshot("config-mistakes.txt");
 });
 
-test("a configuration without a mistake has nothing to say", async () => {
+test("a configuration without a mistake passes without output", async () => {
   writeFileSync(join(folder, "member.json"), secured(`"$comment": "as on the other members"`));
   expect(await faultsOf(["peer", "--config", join(folder, "member.json")])).toEqual([]);
 });

@@ -33,10 +33,10 @@ const configCodes: Readonly<Record<ConfigCode, string>> = {
   CONFIG_VARIABLE: "warning: no setting has this variable, but one has a similar name",
 };
 
-/** The command has others below it, which do not take its settings. */
+/** True for a command that also has subcommands, which don't take its settings. */
 const actsItself = (command: Command): boolean => command.name() === "gateway";
 
-/** The commands that take each setting; those that all take are of the program. */
+/** The commands that take each setting. Settings that all commands take belong to the program. */
 async function takers(): Promise<Map<SettingKey, string[]>> {
   const program = await buildProgram(() => undefined);
   const found = new Map<SettingKey, string[]>();
@@ -54,14 +54,14 @@ async function takers(): Promise<Map<SettingKey, string[]>> {
   return found;
 }
 
-/** The ten commands that ask nodes of files are one in the table. */
+/** Lists the ten commands that are clients of files as one entry. */
 function shortened(commands: readonly string[]): string {
   const clients = commands.filter((name) => name.startsWith("files ") && name !== "files serve");
   const others = commands.filter((name) => !clients.includes(name));
   return [...(clients.length > 0 ? ["clients of files"] : []), ...others].join(", ");
 }
 
-test("docs/configuration.md is that of the table", async () => {
+test("docs/configuration.md shows the table", async () => {
   const commands = await takers();
   const rows = settingKeys.map((key) => {
     const { flags, what, initial, isSecret, reload } = settingOf(key);
@@ -92,12 +92,12 @@ test("docs/configuration.md is that of the table", async () => {
 
 describe("the JSON Schema", () => {
   const schema = schemaOfSettings();
-  test("is published as it is", async () => {
+  test("is published unchanged", async () => {
     const text = `${JSON.stringify(schema)}\n`;
     await expect(text).toMatchFileSnapshot("../packages/leasehold/config.schema.json");
   });
 
-  test("allows of each setting what the command allows", () => {
+  test("allows the same values for each setting as the command", () => {
     const texts = ["", "x", "10s", "1.5h", "10", "h:1", "[::1]:7400", "h", "new", "client", "json", "/a.pem"];
     const others = [
       true,
@@ -125,7 +125,7 @@ describe("the JSON Schema", () => {
         const document = { [first]: second === undefined ? value : { [second]: value } };
         const text = JSON.stringify(document);
         const isAllowed = settingsIn(text, "/settings.json").faults.length === 0;
-        // Comments and the schema's address are whatever an editor takes.
+        // Editors decide about comments and the schema's address.
         if (isAllowed !== (key.startsWith("$") || allows(schema, document))) wrong.push(text);
         if (isAllowed) allowed += 1;
         else refused += 1;
@@ -146,7 +146,7 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   integer: Number.isInteger,
 };
 
-/** Draft 7, as far as the schema uses it; an unknown keyword is a fault of this test. */
+/** The part of JSON Schema draft 7 that the schema uses. An unknown keyword makes this test fail. */
 const keywords: Readonly<Record<string, (rule: unknown, value: unknown, schema: Schema) => boolean>> = {
   $schema: () => true,
   title: () => true,

@@ -7,7 +7,7 @@ import { logEvents as gatewayEvents } from "../packages/gateway/src/logs/log-eve
 import type { EventCatalogue } from "../packages/leasehold/src/runtime/event-log.js";
 import { logEvents as leaseEvents } from "../packages/leasehold/src/runtime/log-events.js";
 
-/** docs/log-events.md is made of the catalogues: `npm run generate -- logs` writes it anew. */
+/** docs/log-events.md is generated from the catalogues: `npm run generate -- logs` writes it anew. */
 
 const head = `# Log events
 
@@ -51,7 +51,7 @@ function sourcesOf(name: string): string[] {
     .map((path) => readFileSync(folder + path, "utf8"));
 }
 
-test("docs/log-events.md is that of the catalogues", async () => {
+test("docs/log-events.md shows the catalogues", async () => {
   const pages = Object.entries(sections).map(([title, [, events]]) => `## ${title}\n\n${tableOf(events)}`);
   await expect(head + pages.join("\n")).toMatchFileSnapshot("../docs/log-events.md");
 });
@@ -64,8 +64,8 @@ test("each event in a catalogue is emitted by its package", () => {
   }
 });
 
-test("nothing is logged but events of a catalogue", () => {
-  // `EventLog` takes no other ids: the compiler refuses them. So nothing may go past it.
+test("all log calls use events of a catalogue", () => {
+  // The compiler makes `EventLog` refuse other ids, so no log call may go around it.
   const past = /\b(?:#?logger|log)\??\.(?:debug|info|warn|error)\(/;
   for (const [name] of Object.values(sections))
     expect(sourcesOf(name).filter((text) => past.test(text))).toEqual([]);

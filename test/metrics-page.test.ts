@@ -4,7 +4,7 @@ import { gatewayCatalogue } from "@leasehold/gateway/inner/metrics/catalogue.js"
 import { catalogue, fullName } from "leasehold/inner/metrics/catalogue.js";
 import type { MetricDefinitions } from "leasehold/metrics";
 
-/** docs/metrics.md is made of the catalogues: `npm run generate -- metrics` writes it anew. */
+/** docs/metrics.md is generated from the catalogues: `npm run generate -- metrics` writes it anew. */
 
 const head = `# Metrics
 
@@ -76,7 +76,7 @@ const rowsOf = (definitions: MetricDefinitions): string =>
 
 const tableHead = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
 
-test("docs/metrics.md is that of the catalogues", async () => {
+test("docs/metrics.md shows the catalogues", async () => {
   const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n${gatewayHead}${tableHead}${rowsOf(gatewayCatalogue)}\n${traces}`;
   await expect(text).toMatchFileSnapshot("../docs/metrics.md");
 });

@@ -7,18 +7,18 @@ import { made, plant } from "./planted/plant.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const files = [...new Set(mistakes.flatMap(({ edits }) => edits.map(({ file }) => file)))];
 
-test.each(files)("what the mistakes beside %s change stands there, once", (file) => {
+test.each(files)("the code that the mistakes next to %s change occurs there once", (file) => {
   const source = readFileSync(`${root}${file}`, "utf8");
   expect(plant(source, file, mistakes)).not.toBe(source);
 });
 
 const caughtBy = mistakes.flatMap((mistake) => mistake.caughtBy?.file ?? []);
 
-test.each([...new Set(caughtBy)])("%s, which has to catch mistakes, is there", (file) => {
+test.each([...new Set(caughtBy)])("%s, which has to catch mistakes, exists", (file) => {
   expect(existsSync(`${root}${file}`)).toBe(true);
 });
 
-/** All that may plant mistakes: tests, and the tables of those that searches find. */
+/** All files that may plant mistakes: tests, and the tables of mistakes found by searches. */
 const planters = ["packages", "test"]
   .flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((path) => `${folder}/${path}`),
@@ -27,7 +27,7 @@ const planters = ["packages", "test"]
   .filter((path) => path.endsWith(".test.ts") || /^test\/planted\/[^/]+\.ts$/.test(path))
   .map((path) => readFileSync(`${root}${path}`, "utf8"));
 
-test("every mistake is planted by something: none is forgotten", () => {
+test("every mistake is planted by a test or a table", () => {
   const forgotten = mistakes.filter(
     ({ name, caughtBy: test }) =>
       test === undefined && !planters.some((text) => new RegExp(`\\b${name}\\b`).test(text)),
@@ -35,7 +35,7 @@ test("every mistake is planted by something: none is forgotten", () => {
   expect(forgotten.map(({ name }) => name)).toEqual([]);
 });
 
-test("every mistake says in a sentence what it is", () => {
+test("every mistake is described in a sentence", () => {
   expect(mistakes.filter(({ why }) => why.length < 20)).toEqual([]);
 });
 
@@ -102,7 +102,7 @@ test("a mistake survives another format and other names of parameters and variab
   );
 });
 
-test("only names of parameters and variables may be others, and not all that is there", () => {
+test("only names of parameters and variables may differ, and not all of them", () => {
   expect(() => withMistake(other, "  drop this.#total += 1;")).toThrow(
     "wrong in a.mistakes: this does not stand in a.ts, where nothing is called #total: this.#total += 1;",
   );
@@ -114,7 +114,7 @@ test("only names of parameters and variables may be others, and not all that is 
   );
 });
 
-test("code that stands nowhere, or twice, is refused: the mistake would not be where it says", () => {
+test("code that occurs nowhere, or twice, is refused: the mistake would be at another place than named", () => {
   expect(() => withMistake("f(1);\nf(2);\n", "  drop f(3);")).toThrow("does not stand in a.ts: f(3);");
   expect(() => withMistake("f(1);\nf(2);\n", "  drop f($);")).toThrow(
     "stands in lines 1, 2, and not once, in a.ts",
@@ -124,7 +124,7 @@ test("code that stands nowhere, or twice, is refused: the mistake would not be w
   );
 });
 
-test("mistakes of one place, and one inside of another, have a switch each", () => {
+test("mistakes at one place, and one inside of another, have a switch each", () => {
   const both = mistakesIn(
     [
       "a: It is wrong.\n  never x > 0",
@@ -138,19 +138,19 @@ test("mistakes of one place, and one inside of another, have a switch each", () 
   );
 });
 
-test("a file of mistakes that says anything else is refused", () => {
+test("a file of mistakes with any other content is refused", () => {
   expect(() => mistakesIn("wrong: It is wrong.\n  remove f();", "a.mistakes")).toThrow("remove f();");
   expect(() => mistakesIn("  drop f();", "a.mistakes")).toThrow("a.mistakes");
 });
 
-test("a mistake that nobody has planted is not asked for in vain", async () => {
+test("a mistake that doesn't exist is refused", async () => {
   const { withFaults } = await import("./planted/switches.js");
   expect(() => withFaults({ noSuchMistake: true }, () => true)).toThrow(
     'no mistake is called "noSuchMistake"',
   );
 });
 
-test("mistakes are in no package", () => {
+test("no package contains mistakes", () => {
   const packed = readdirSync(`${root}packages`).flatMap((name) => {
     const dist = `${root}packages/${name}/dist`;
     return existsSync(dist) ? readdirSync(dist, { recursive: true, encoding: "utf8" }) : [];

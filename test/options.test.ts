@@ -12,11 +12,11 @@ import {
 } from "leasehold";
 import { describe, expect, expectTypeOf, test } from "vitest";
 
-/** Each ground has options of its own: in the types where the address is known, and when it runs. */
+/** Each ground has options of its own: in the types, where the address is known, and at run time. */
 
 const tls = { ca: "ca.pem", cert: "own.pem", key: "own.key" };
 
-/** Never called: the compiler judges what stands here. */
+/** Never called: only the compiler checks this code. */
 export const judged = [
   () => open("flease://h1:7400", "flease://h2:7400", { role: "observer", renewInWorker: true, tls }),
   () => open("delta+file:///mnt/a,/mnt/b", { name: "importer", label: "nightly", timeout: "2s" }),
@@ -30,14 +30,14 @@ export const judged = [
   () => openGuardedCells("delta+memory:cells", { name: "one" }),
 ];
 
-/** What `open` may be called with at such addresses. */
+/** The arguments that `open` accepts for such addresses. */
 type OpenArguments<Url extends string> = Parameters<typeof open<Url>>;
 
-/** The options at an address, as the compiler infers the address from the argument. */
+/** The options for an address, as the compiler infers the address from the argument. */
 const optionsAt = <Url extends string>(_url: Url): OptionsOf<Url> | undefined => undefined;
 
 describe("the options of an address", () => {
-  test("do not compile where they belong to another ground, stand before the addresses, or are unknown", () => {
+  test("do not compile if they belong to another ground, precede the addresses, or are unknown", () => {
     type Farm = "delta+memory:tests";
     expectTypeOf<[Farm, { role: "observer" }]>().not.toExtend<OpenArguments<Farm>>();
     expectTypeOf<[Farm, { tls: typeof tls }]>().not.toExtend<OpenArguments<Farm>>();
@@ -56,13 +56,13 @@ describe("the options of an address", () => {
     expectTypeOf<[string, { name: string }]>().toExtend<Cells>();
   });
 
-  test("are inferred from the address, also from one that is put together", () => {
+  test("are inferred from the address, even from one that is put together", () => {
     const port: number = 2379;
     expectTypeOf(optionsAt(`core://localhost:${port}`)).toEqualTypeOf<CoreOptions | undefined>();
     expectTypeOf(optionsAt("delta+file:///mnt/a")).toEqualTypeOf<FarmOptions | undefined>();
   });
 
-  test("are those of its ground, and of all grounds where the ground is not known", () => {
+  test("are those of its ground, or of all grounds if the ground is not known", () => {
     expectTypeOf<OptionsOf<"flease://h:7400">>().toEqualTypeOf<FleaseOptions>();
     expectTypeOf<OptionsOf<`delta+${string}`>>().toEqualTypeOf<FarmOptions>();
     expectTypeOf<OptionsOf<"flease+s3://h/b">>().toEqualTypeOf<FarmOptions>();
@@ -79,14 +79,14 @@ describe("the options of an address", () => {
     ["flease+memory:options", { renewInWorker: true }, "renewInWorker"],
     ["core://127.0.0.1:1", { key: "00" }, "key"],
     ["core://127.0.0.1:1", { keyFile: "key" }, "keyFile"],
-  ])("are refused by %s when it runs, if they are another's: %o", async (url, options, name) => {
+  ])("are refused by %s at run time if they belong to another ground: %o", async (url, options, name) => {
     await expect(open(url, options)).rejects.toMatchObject({
       code: "INVALID_CONFIG",
       message: expect.stringMatching(new RegExp(`^${name} has no meaning for `)) as string,
     });
   });
 
-  test("may be there without a value, and `renewInWorker: false` asks for nothing", async () => {
+  test("may be undefined, and `renewInWorker: false` requests nothing", async () => {
     const options = { role: undefined, renewInWorker: false } as unknown as OpenOptions;
     const leases = await open("delta+memory:options", options);
     expect(leases.guarantees.ground).toBe("delta");
@@ -94,7 +94,7 @@ describe("the options of an address", () => {
   });
 });
 
-describe("what open cannot mean", () => {
+describe("an invalid argument of open", () => {
   const asGiven = (...args: unknown[]) => open(...(args as [string]));
 
   test.each<[string, string]>([
@@ -120,7 +120,7 @@ describe("what open cannot mean", () => {
     await expect(status).rejects.toThrow("clusterStatus has no option");
   });
 
-  test("memory: refuses what it has no meaning for, as every ground does", () =>
+  test("is refused by memory: if the option has no meaning there, as by every ground", () =>
     expect(asGiven("memory:options", { role: "observer" })).rejects.toMatchObject({
       code: "INVALID_CONFIG",
     }));
@@ -132,7 +132,7 @@ describe("what open cannot mean", () => {
     ["/mnt/a", "delta+file:///mnt/a"],
     ["http://h1:2379", "core://h1:2379 for a core or an etcd"],
     ["tcp://h1:7400", "flease://h1:7400"],
-  ])("%s is told what it may mean, without a password", (url, meant) =>
+  ])("%s is answered with the likely address, without a password", (url, meant) =>
     expect(asGiven(url)).rejects.toMatchObject({
       code: "INVALID_URL",
       message: expect.stringMatching(
@@ -141,7 +141,7 @@ describe("what open cannot mean", () => {
     }),
   );
 
-  test("a list of addresses says what to write", () =>
+  test("a list of addresses is answered with the right form", () =>
     expect(asGiven(["memory:options"])).rejects.toMatchObject({
       code: "INVALID_URL",
       message: "each address is an argument of its own: write open(...addresses)",
@@ -152,7 +152,5 @@ describe("what open cannot mean", () => {
     [["memory:options", 5]],
     [["memory:options", null]],
     [["memory:a", {}, {}]],
-  ])("%j is told the form", (args) =>
-    expect(asGiven(...args)).rejects.toMatchObject({ code: "INVALID_CONFIG" }),
-  );
+  ])("%j is refused", (args) => expect(asGiven(...args)).rejects.toMatchObject({ code: "INVALID_CONFIG" }));
 });

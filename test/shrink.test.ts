@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-/** What is published is shrunk, and a stack trace of it still tells the function, the file and the line. */
+/** Published code is shrunk, and its stack traces still show the function, the file and the line. */
 
 const at = "../scripts/shrink.mjs";
 const { shrink } = (await import(at)) as { shrink: (name: string, code: string) => string };
@@ -55,14 +55,14 @@ describe("shrunk code", () => {
     expect(stack).toContain("Counter.failNow");
   });
 
-  test("has a line for each statement", () => {
+  test("has each statement on a line of its own", () => {
     const lines = shrunk.split("\n");
     expect(lines.filter((line) => line.startsWith("return")).length).toBe(4);
     expect(lines.some((line) => line.startsWith("throw"))).toBe(true);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(80);
   });
 
-  test("is CommonJS where it was", () => {
+  test("is CommonJS if it was", () => {
     expect(
       shrink(
         "made.js",
