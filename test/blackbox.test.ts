@@ -17,7 +17,7 @@ import type { RunResult } from "./blackbox/run.js";
 import { summarize, summaryLines } from "./blackbox/summary.js";
 import { Network, type Rule } from "./e2e/proxy.js";
 
-/** The parts of the black box that need no processes. The rest proves itself with `npm run blackbox -- --self-test`. */
+/** The parts of the black box that need no processes. `npm run blackbox -- --self-test` tests the rest. */
 
 function planned(seed: number, count: number): PlannedFault[] {
   const plan = planFaults(seed);
@@ -28,7 +28,7 @@ const rounds = 5;
 const round = faultKinds.length;
 
 describe("a plan of faults", () => {
-  test("is the same for the same seed, and another for another", () => {
+  test("is the same for the same seed, and different for another seed", () => {
     expect(planned(7, 100)).toEqual(planned(7, 100));
     expect(planned(7, 100)).not.toEqual(planned(8, 100));
   });
@@ -51,7 +51,10 @@ describe("a plan of faults", () => {
   });
 });
 
-/** What arrives of so many messages that one client sends through the proxy in front of member `a`, by their numbers. */
+/**
+ * The numbers of the messages that arrive when one client sends `count` messages through the proxy in front
+ * of member `a`.
+ */
 async function through(rule: Omit<Rule, "cut">, count: number): Promise<number[]> {
   const network = new Network();
   const arrived: number[] = [];
@@ -102,12 +105,12 @@ describe("the proxy", () => {
     expect(await through({ delayMsMax: 20 }, 50)).toEqual(numbers);
   });
 
-  test("lets messages come twice", async () => {
+  test("duplicates messages", async () => {
     const arrived = await through({ duplicated: 1, delayMsMax: 20 }, 50);
     expect(arrived.toSorted((a, b) => a - b)).toEqual(numbers.flatMap((number) => [number, number]));
   });
 
-  test("lets messages overtake each other, and loses none", async () => {
+  test("reorders messages, and loses none", async () => {
     const arrived = await through({ reordered: 0.5, delayMsMax: 20 }, 50);
     expect(arrived).not.toEqual(numbers);
     expect(arrived.toSorted((a, b) => a - b)).toEqual(numbers);
@@ -144,13 +147,13 @@ function resultOf(
 }
 
 describe("the summary", () => {
-  test("is clean when all happened and nothing was violated", () => {
+  test("is clean when everything happened and nothing was violated", () => {
     const summary = summarize(resultOf({}), 10);
     expect(summary.verdict).toBe("clean");
     expect(summaryLines(summary).join("\n")).toMatch(/holder-killed +1 +- +1 +0.01 s +1.90 s/);
   });
 
-  test("is void when something never happened, nothing was done, or a process ended by itself", () => {
+  test("is void when a fault never happened, no operation was done, or a process ended by itself", () => {
     const some = judgement.faults.slice(1);
     expect(summarize(resultOf({ faults: some }), 10)).toMatchObject({
       verdict: "void",
@@ -163,7 +166,7 @@ describe("the summary", () => {
     expect(summarize(resultOf({}, ["member-1: ended by itself"]), 1).verdict).toBe("void");
   });
 
-  test("is void when a fault did nothing to the network, or to clocks", () => {
+  test("is void when a fault had no effect on the network or on clocks", () => {
     const touched = new Map([["full-cut", 0] as const, ["loss", 7] as const]);
     expect(summarize(resultOf({}, [], touched), 1)).toMatchObject({
       verdict: "void",
@@ -172,7 +175,7 @@ describe("the summary", () => {
     expect(summarize(resultOf({ alarms: 0 }), 1).why).toEqual(["clocks stepped, and nobody raised an alarm"]);
   });
 
-  test("is violated before it is void", () => {
+  test("is violated rather than void", () => {
     const violations = [{ rule: "overlap", resource: "r", text: "two at once" }] as const;
     expect(summarize(resultOf({ violations, voidBecause: ["no takeovers"] }), 1)).toMatchObject({
       verdict: "violated",

@@ -6,7 +6,7 @@ import { golden } from "./scenarios/golden.js";
 
 /**
  * Golden traces of leases on shared storage: `test/scenarios/delta`. `UPDATE_SCRIPTS=1 npx vitest run
- * test/delta-scenarios.test.ts` writes the printed parts anew. A trace in which two hold is refused, also then.
+ * test/delta-scenarios.test.ts` writes the printed parts anew, but still refuses a trace with two holders.
  */
 const directory = fileURLToPath(new URL("./scenarios/delta/", import.meta.url));
 

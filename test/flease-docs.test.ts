@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-/** The pages of the protocol as one text. */
+/** The pages about the protocol as one text. */
 const text = readdirSync(`${root}docs/internals`)
   .filter((name) => name.startsWith("flease"))
   .map((name) => readFileSync(`${root}docs/internals/${name}`, "utf8"))
@@ -19,7 +19,7 @@ const sources = [
     .map(({ name }) => ({ name, path: `${root}${folder}/${name}` })),
 );
 
-test("every finding has a row that names what shows it, and what it names exists", () => {
+test("every finding has a row that names a test or scenario, and these exist", () => {
   for (let number = 1; number <= 21; number += 1) {
     const row = new RegExp(`^\\| F${number} \\|.*$`, "m").exec(text)?.[0] ?? "";
     const shown = [...row.matchAll(/`([\w-]+\.(?:test\.ts|txt))`/g)].map((match) => match[1]!);

@@ -5,14 +5,15 @@ import { golden } from "./scenarios/golden.js";
 import { formatScript, idleCommands, parseScript, runScript } from "./scenarios/flease-runner/script.js";
 
 /**
- * Golden scripts: each file in `test/scenarios/flease` is a list of commands, with what they print below them. The protocol's
- * real acceptors and proposers run them. `UPDATE_SCRIPTS=1 npx vitest run test/flease-scenarios.test.ts` writes the printed
- * parts anew; the outcomes, which are stated in the header of each file and here, it leaves alone.
+ * Golden scripts: each file in `test/scenarios/flease` is a list of commands, followed by their output. The
+ * protocol's real acceptors and proposers run them. `UPDATE_SCRIPTS=1 npx vitest run
+ * test/flease-scenarios.test.ts` writes the printed parts anew. It leaves the outcomes alone, which are
+ * stated in the header of each file and here.
  */
 const directory = fileURLToPath(new URL("./scenarios/flease/", import.meta.url));
 const names = readdirSync(directory).sort();
 
-/** The bad executions: the file of each, and what its run without the repair must come to. */
+/** The bad executions: for each file, the expected outcome without the repair. */
 const badExecutions = {
   "F01-forgotten-promise.txt": "two holders",
   "F02-short-recovery-wait.txt": "two holders",
@@ -36,14 +37,14 @@ test.each(names)("%s", (name) => {
   expect(golden(directory + name, formatted)).toBe(formatted);
 });
 
-test.each(names)("%s has one variant as written, which is not one with two holders", (name) => {
+test.each(names)("%s has one variant as written, and its outcome isn't two holders", (name) => {
   const whole = parseScript(read(name)).variants.filter((variant) => variant.faults.length === 0);
   expect(whole.map((variant) => variant.name)).toEqual(["as written"]);
   expect(whole[0]!.expected).not.toBe("two holders");
 });
 
 test.each(Object.entries(badExecutions))(
-  "%s goes wrong without the repair, and well with it",
+  "%s goes wrong without the repair, and ends well with it",
   (name, bad) => {
     const script = parseScript(read(name));
     const [broken, ...others] = script.variants;

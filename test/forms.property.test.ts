@@ -18,13 +18,16 @@ import { virtualFarmGround } from "./support/memory-farm.js";
 import { virtualGridGround } from "./support/memory-grid.js";
 import { type Parts, virtualGround } from "./support/virtual-ground.js";
 
-/** Counted and shared leases on each ground that works in virtual time, among programs that stop for a while. */
+/**
+ * Counted and shared leases on each ground that works in virtual time, used by programs that are stopped at
+ * times.
+ */
 
 const people = ["alice", "bob"];
 const limitMax = 3;
 const ttlMs = 2_000;
 
-/** Attempts take their time on the way there and back, so that a program can be stopped in between. */
+/** Attempts take time in both directions, so that a program can be stopped in between. */
 class SlowProvider extends MemoryProvider {
   readonly #world: World;
 
@@ -46,7 +49,7 @@ class SlowProvider extends MemoryProvider {
   }
 }
 
-/** So a process is stopped between gate and slot more often. */
+/** Slots are slower still, so that a process is stopped between gate and slot more often. */
 class SlowAtSlots extends SlowProvider {
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     if (slotNumber(request.resource) > 0) await this.pause(400);
@@ -72,10 +75,10 @@ const namesOf = {
   counted: "c",
   shared: "s/~rw",
   exclusive: "s/~rw",
-  /** Without a mode. */
+  /** A call without a mode. */
   plain: "s/~rw",
   several: "s/~rw",
-  /** A reader of a name that has none, beside calls without a mode. */
+  /** A shared lease on a name without `~rw`, together with calls without a mode. */
   stray: "p",
   bare: "p",
   fair: "f",
@@ -107,15 +110,15 @@ interface Had {
   readonly form: Form;
 }
 
-/** One that waits in line. */
+/** A call that waits in line. */
 interface InLine {
   readonly who: number;
   readonly calledMs: number;
-  /** It may have lost its place, or does not want it any more. */
+  /** True if it may have lost its place, or was aborted. */
   excused: boolean;
 }
 
-/** So long a call may take to reach the ground, ms. */
+/** The longest that a call may take to reach the ground, ms. */
 const arrivalMsMax = 200;
 
 const optionsOf: Record<Form, (limit: number) => AcquireOptions> = {
@@ -205,7 +208,7 @@ class Run {
 
   #had(had: Had): void {
     const { lease, form } = had;
-    // It may have been lost on the way to the caller.
+    // The lease may have been lost on the way to the caller.
     if (lease.remaining() === 0) return;
     for (const other of this.held) {
       const isBefore =
@@ -218,7 +221,7 @@ class Run {
     if (this.#isOver) void lease.release();
   }
 
-  /** Whether the two cannot be held beside each other. */
+  /** True if the two leases cannot be held at the same time. */
   #excludes(one: Had, other: Had): boolean {
     if (namesOf[one.form] !== namesOf[other.form] || one.form === "counted") return false;
     return !readers.has(one.form) || !readers.has(other.form);
@@ -234,7 +237,7 @@ class Run {
         this.violations.push("a writer holds beside another");
   }
 
-  /** When all is given back, all can be had, and nothing else is left. */
+  /** Releases everything. Then all leases must be available again, and no call may be left. */
   async end(): Promise<void> {
     this.#isOver = true;
     for (const { lease } of this.held) void lease.release();
@@ -286,11 +289,11 @@ const search = (
 
 const runs = 3 * effort;
 
-/** Where a lease takes long, with greater effort only. */
+/** Grounds with slow leases, which run only with greater effort. */
 const slow = new Set(["stores that can only write", "grid"]);
 
 test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(name)))(
-  "on %s no more than the limit hold, no writer holds beside another, tokens rise, and all can be had again",
+  "on %s no more than the limit hold, a writer holds alone, tokens rise, and all can be acquired again",
   async (_name, open) => {
     let held = 0;
     const found = await search(beside, open, runs, (run) => (held += run.held.length));
@@ -301,7 +304,7 @@ test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(nam
 );
 
 test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(name)))(
-  "on %s no call without a mode holds beside a reader, whatever call and whatever name it is",
+  "on %s no call without a mode holds beside a reader, whichever call and name it is",
   async (_name, open) => {
     let held = 0;
     const found = await search(mixing, open, runs, (run) => (held += run.held.length));
@@ -312,7 +315,7 @@ test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(nam
 );
 
 test.each(["memory that takes its time", "core"])(
-  "on %s nobody who waits in line is passed by one who came later, and the line moves on",
+  "on %s no waiter in line is passed by one that came later, and the line moves on",
   async (name) => {
     let held = 0;
     const found = await search(inOrder, grounds[name]!, runs, (run) => (held += run.held.length));
@@ -322,7 +325,7 @@ test.each(["memory that takes its time", "core"])(
   },
 );
 
-/** The calls that follow from it find each mistake soon; others need up to some thousands. */
+/** With this seed each mistake is found soon; with others it may take some thousands of runs. */
 const seed = 23;
 
 describe("random calls find", () => {

@@ -1,8 +1,9 @@
 import { createServer } from "node:net";
 
 /**
- * Below those that systems give to connections (from 32768 on Linux, from 49152 elsewhere): a port of that range may be gone
- * between the look and the use. Each process has a part of its own, so that tests beside this one do not find the same.
+ * Below the range of ephemeral ports (from 32768 on Linux, from 49152 elsewhere): a port of that range may be
+ * taken between the check and its use. Each process has a part of its own, so that tests running in parallel
+ * don't find the same ports.
  */
 const firstPort = 10_000;
 const portsOfProcess = 100;
@@ -12,12 +13,12 @@ const own = firstPort + (process.pid % processes) * portsOfProcess;
 let given = 0;
 
 /**
- * Ports that were free a moment ago, one after the other; members need to know each other's before they listen. Nobody
- * else who asks in this process is given any of them soon.
+ * Consecutive ports that were free a moment ago; members need to know each other's ports before they listen.
+ * Other callers in this process don't get any of them soon.
  */
 export async function freePorts(count: number): Promise<number[]> {
   for (let tries = 0; tries < portsOfProcess; tries += count) {
-    // A row that would not fit begins anew at the first.
+    // A row that would not fit starts again at the first port.
     if ((given % portsOfProcess) + count > portsOfProcess) given = 0;
     const row = Array.from({ length: count }, () => own + given++);
     const free = await Promise.all(row.map(isFree));

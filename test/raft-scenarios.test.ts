@@ -5,8 +5,8 @@ import { golden } from "./scenarios/golden.js";
 import { runScript } from "./scenarios/raft-runner/script.js";
 
 /**
- * Golden traces of the replicated log: each file in `test/scenarios/raft` is a list of commands, with what they print below
- * them. `UPDATE_SCRIPTS=1 npx vitest run test/raft-scenarios.test.ts` writes the printed parts anew.
+ * Golden traces of the replicated log: each file in `test/scenarios/raft` is a list of commands, followed by
+ * their output. `UPDATE_SCRIPTS=1 npx vitest run test/raft-scenarios.test.ts` writes the printed parts anew.
  */
 const directory = fileURLToPath(new URL("./scenarios/raft/", import.meta.url));
 

@@ -11,7 +11,10 @@ import { virtualFarmGround } from "./support/memory-farm.js";
 import { virtualGridGround } from "./support/memory-grid.js";
 import { virtualGround } from "./support/virtual-ground.js";
 
-/** What others read of the data of tenures, on each ground that works in virtual time, whatever is called in between. */
+/**
+ * The data of tenures as other participants read it, on each ground that works in virtual time, with random
+ * calls in between.
+ */
 
 const names = ["a", "a", "b"];
 const people = ["alice", "bob"];
@@ -55,7 +58,10 @@ type Told = Partial<Pick<ResourceHint, "data" | "token">>;
 
 class Run {
   readonly violations: string[] = [];
-  /** By the data, which is a number of its own: for which name it was given, and which token it got. */
+  /**
+   * For each piece of data, which is a unique number: the name for which it was given, and the token that it
+   * got.
+   */
   readonly #given = new Map<unknown, { name: string; token?: bigint }>();
   readonly #held: { lease: Lease; data?: number }[] = [];
   readonly #told: { name: string; call: string; told: Told }[] = [];
@@ -93,7 +99,7 @@ class Run {
     return this.#ground.pass(ms);
   }
 
-  /** Most wait for the answer: the next call is often about what was got. */
+  /** Waits for the answer in most cases, since the next call is often about the lease acquired. */
   async #acquire(leases: Leases, name: string, isPlain: boolean, patienceMs: number): Promise<void> {
     const data = isPlain ? undefined : this.#given.size;
     const given: { name: string; token?: bigint } = { name };
@@ -126,7 +132,10 @@ class Run {
     );
   }
 
-  /** All that was told has the token with which it was given; what is held now is told of with its data, everywhere. */
+  /**
+   * Data that was read must have the token with which it was given, and all calls must show the data of
+   * leases held now.
+   */
   async judge(): Promise<void> {
     await this.#ground.pass(4 * this.#ground.ttlMs);
     for (const { lease, data } of this.#held) if (lease.remaining() > 0) await this.#judgeHeld(lease, data);
@@ -190,12 +199,12 @@ test.each(Object.entries(grounds))(
     let heard = 0;
     const { failed, counterexample, errorInstance } = await search(open, runs, (run) => (heard += run.heard));
     expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
-    // It proves something only if there was something to read. Six runs heard 12 to 65 times with sixty seeds.
+    // The run proves something only if data was read. With sixty seeds, six runs read data 12 to 65 times.
     expect(heard).toBeGreaterThan(runs / 2);
   },
 );
 
-/** The calls that follow from it find each mistake soon. */
+/** With this seed each mistake is found soon. */
 const seed = 1;
 
 describe("random calls find", () => {
