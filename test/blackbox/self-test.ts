@@ -75,7 +75,7 @@ export const leasesSelfTests: readonly SelfTest[] = [
 
 export const formsSelfTests: readonly SelfTest[] = [
   {
-    name: "a writer does not wait for the readers that are in",
+    name: "a writer does not wait for current readers",
     run: { build: withPlanted("writerSkipsSlots"), kinds: ["holder-killed"], tasks: forms },
     expects: "a reader and a writer at once are found",
     isMet: overlaps,
@@ -87,7 +87,7 @@ export const formsSelfTests: readonly SelfTest[] = [
     isMet: overlaps,
   },
   {
-    name: "those who ask with another limit have slots of their own",
+    name: "a call with another limit has slots of its own",
     run: { build: withPlanted("eachLimitHasItsSlots"), kinds: ["holder-killed"], tasks: forms },
     expects: "too many at once are found",
     isMet: breaks("too-many"),

@@ -53,17 +53,17 @@ export const gridded: readonly Gridded[] = [
     breaks: "I4",
   },
   {
-    name: "G: an entry computed from an old one over a newer one, two holders",
+    name: "G: an entry computed from an old one overwrites a newer one, two holders",
     mistake: "staleWriteWins",
     breaks: "I1",
   },
   {
-    name: "G: an entry computed from an old one over a newer one, tokens",
+    name: "G: an entry computed from an old one overwrites a newer one, tokens",
     mistake: "staleWriteWins",
     breaks: "I2",
   },
   {
-    name: "G: an entry computed from an old one over a newer one, no quorum behind it",
+    name: "G: an entry computed from an old one overwrites a newer one, no quorum behind it",
     mistake: "staleWriteWins",
     breaks: "I4",
   },

@@ -18,7 +18,11 @@ export const slowHandOvers: readonly SlowHandOver[] = [
     contenders: "agents",
     faults: { releasedLeaseBlocksReader: true },
   },
-  { name: "waiters are not told of a release", contenders: "waist", mistakes: { provider: hintsAreLost } },
+  {
+    name: "waiters are not notified of a release",
+    contenders: "waist",
+    mistakes: { provider: hintsAreLost },
+  },
 ];
 
 /**

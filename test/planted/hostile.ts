@@ -36,10 +36,10 @@ export interface Hostile {
 }
 
 export const hostiles: readonly Hostile[] = [
-  { name: "C: each transaction inside has a budget of its own", faults: { budgetOfEachLevel: true } },
-  { name: "C: events of a revision are spread into a call", faults: { eventsSpread: true } },
+  { name: "C: each nested transaction has a budget of its own", faults: { budgetOfEachLevel: true } },
+  { name: "C: events of a revision are the arguments of one call", faults: { eventsSpread: true } },
   {
-    name: "C: what goes wrong with a stream goes further",
+    name: "C: an error of one stream spreads",
     faults: { eventsSpread: true, mistakesEscape: true },
   },
 ];
@@ -49,8 +49,8 @@ const atOnce = 8;
 const keysPerRun = 1_100;
 
 /**
- * The most processor time of this process for one `step` or `take` of the replica, ms: other clients wait for
- * as long.
+ * The most processor time of this process for one `step` or `take` of the replica, ms. Other clients wait
+ * meanwhile.
  */
 const turnMsMax = 1_500;
 

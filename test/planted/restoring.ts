@@ -16,28 +16,28 @@ const losing: Partial<CorePlan> = {
 /** Mistakes in backups, and in cores that start from the state of another core. */
 export const restoring: readonly Cored[] = [
   {
-    name: "C: a restored core has the ids of the one before",
+    name: "C: a restored core keeps the old core's ids",
     faults: { restoredUnderOldIds: true },
     breaks: "restored",
     seed: 1,
     plan: losing,
   },
   {
-    name: "C: each server that is restored makes its own ids",
+    name: "C: each restored server makes its own ids",
     faults: { restoredUnderIdsOfEach: true },
     breaks: "progress",
     seed: 1,
     plan: losing,
   },
   {
-    name: "C: a restored core has the members of the one before",
+    name: "C: a restored core keeps the old core's members",
     faults: { restoredMembersStay: true },
     breaks: "restored",
     seed: 1,
     plan: losing,
   },
   {
-    name: "C: a restored lease has what was left of it",
+    name: "C: a restored lease keeps only its remaining time",
     faults: { restoredTimeLeft: true },
     breaks: "restored",
     seed: 1,
@@ -73,7 +73,7 @@ export const restoring: readonly Cored[] = [
     },
   },
   {
-    name: "C: a backup does not say what hangs on a lease",
+    name: "C: a backup does not record the keys attached to leases",
     faults: { attachmentsLost: true },
     breaks: "restored",
     seed: 1,
@@ -87,7 +87,7 @@ export const restoring: readonly Cored[] = [
     plan: losing,
   },
   {
-    name: "C: a server listens to those of a core that is gone",
+    name: "C: a server hears the servers of a core that is gone",
     faults: { otherCoresHeard: true },
     breaks: "restored",
     seed: 1,

@@ -198,8 +198,9 @@ export const stored: readonly Stored[] = [
     seed: 9,
   },
   {
-    // Each of the two mistakes alone costs a renewal that the other half would save, so both are planted.
-    name: "S: what stands in stores, and what they acknowledge after their round, is forgotten",
+    // Each half of the protection saves the renewals that the loss of the other half would delay, so both are
+    // removed.
+    name: "S: the content of stores, and acknowledgements after their round, are forgotten",
     faults: { contentsForgotten: true, lateAnswersForgotten: true },
     ground: "always-bounded",
     breaks: "renewal",
@@ -230,7 +231,7 @@ export const stored: readonly Stored[] = [
   },
   {
     // A release that names its record makes the shortcut safe: both halves of the protection must be removed.
-    name: "S: a free register without compare-and-set taken without a wait",
+    name: "S: a free register without compare-and-set is taken without a wait",
     faults: { freeShortcutWithoutCompareAndSet: true, releaseOverSuccessor: true },
     ground: "paper",
     breaks: "exclusion",
@@ -238,7 +239,7 @@ export const stored: readonly Stored[] = [
     plan: { ...slotted, replaceEveryMs: Infinity },
   },
   {
-    name: "S: waiting by one's own Δ and δ",
+    name: "S: waits use the process's own Δ and δ",
     faults: { ownWait: true },
     ground: "paper",
     breaks: "exclusion",
@@ -252,7 +253,7 @@ export const stored: readonly Stored[] = [
     seed: 20,
   },
   {
-    name: "S: a reader that gives up frees what others read by",
+    name: "S: a reader that gives up frees the record that other readers rely on",
     faults: { readerWithdraws: true },
     ground: "shared",
     breaks: "exclusion",
@@ -296,8 +297,8 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // A short lease's record, left on one store at the start of all, is taken for the record by which a long
-    // lease's holder renews.
+    // A short lease's record, left on one store while all processes start, is taken for the record by which a
+    // long lease's holder renews.
     name: "S: a crashed contender's record hides a holder's renewals",
     faults: { greatestRecordOnly: true },
     ground: "paper",
@@ -364,7 +365,7 @@ export const stored: readonly Stored[] = [
   },
   {
     // One reader joins the readers that it sees, while another has read a store that had come back empty.
-    name: "S: a reader joins an epoch than which another got a greater one",
+    name: "S: a reader joins an epoch although another reader has a greater one",
     faults: { readerJoinsOlderEpoch: true },
     ground: "shared",
     breaks: "tokens",
@@ -393,7 +394,7 @@ export const stored: readonly Stored[] = [
     plan: { ...threeThatForget, forgetEveryMs: 2_500, endMs: 40_000, crashEveryMs: 3_000 },
   },
   {
-    name: "S: what others have waited for a store counts for nothing",
+    name: "S: the time that others have waited for a store does not count",
     faults: { waitIsForgotten: true },
     ground: "conditional",
     breaks: "readmission",
@@ -438,7 +439,7 @@ export const stored: readonly Stored[] = [
   },
   {
     // Leases are so long that 6δ doesn't make up for the error of the clocks.
-    name: "S: waits of the paper's leases as if clocks were right",
+    name: "S: waits of the paper's leases assume exact clocks",
     faults: { paperRatesIgnored: true },
     ground: "paper",
     breaks: "exclusion",
@@ -457,7 +458,7 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    // With the paper's own way of counting a lease, as the watch on δ would notice the delay by itself.
+    // The paper's way of counting a lease is needed, since the watch on δ would otherwise notice the delay.
     name: "S: claims that are not announced, and holders that ask for announcements",
     faults: { quietClaims: true, holdFromReturn: true },
     ground: "paper",
@@ -490,7 +491,7 @@ export const stored: readonly Stored[] = [
     plan: { ...calm, ...slotted, ...manyReturns },
   },
   {
-    name: "S: leases take epochs that the stores have not been told of",
+    name: "S: leases take epochs that the stores do not know of yet",
     faults: { epochsUnbounded: true },
     ground: "conditional",
     breaks: "tokens",
@@ -513,7 +514,7 @@ export const stored: readonly Stored[] = [
     },
   },
   {
-    name: "S: a look that raises the bound on epochs confirms nothing before the stores know it",
+    name: "S: a look that raises the bound on epochs confirms nothing until the stores know it",
     faults: { boundDelaysConfirmation: true },
     ground: "paper",
     breaks: "renewal",
@@ -521,7 +522,7 @@ export const stored: readonly Stored[] = [
     plan: { lazyRate: 0, replaceEveryMs: Infinity },
   },
   {
-    name: "S: a renewal goes on by a look that is about to be too old",
+    name: "S: a renewal relies on a look that is about to be too old",
     faults: { looksTooLate: true },
     ground: "paper",
     breaks: "renewal",
@@ -544,7 +545,7 @@ export const stored: readonly Stored[] = [
     seed: 18,
   },
   {
-    name: "S: a break is done where one store has noted it",
+    name: "S: a break is complete once one store has noted it",
     faults: { brokenByOne: true },
     ground: "conditional",
     breaks: "broken",

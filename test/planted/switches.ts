@@ -7,7 +7,7 @@ export type Faults = Record<Fault, boolean>;
 
 export const noFaults: Faults = Object.fromEntries(mistakes.map(({ name }) => [name, false]));
 
-/** Switches for tests, and two ways to turn them on that always turn them off again. */
+/** Switches that tests may turn on, with two functions that turn them off again in any case. */
 interface Switches<Names> {
   readonly faults: Names;
   /** Runs `body` with some mistakes planted, and removes them afterwards. */

@@ -84,7 +84,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: { ...changing, membershipEveryMs: 500 },
   },
   {
-    name: "CT: a leader that has told another one to stand counts on its time",
+    name: "CT: a leader relies on its time after starting a transfer",
     faults: {},
     raftFaults: { timeAfterTheWord: true },
     breaks: "refresh",
@@ -92,7 +92,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: changing,
   },
   {
-    name: "CT: a server obeys a word that its leader has called void",
+    name: "CT: a server obeys a transfer that its leader has cancelled",
     faults: {},
     raftFaults: { lateWordObeyed: true },
     breaks: "refresh",
@@ -100,7 +100,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: changing,
   },
   {
-    name: "CT: a leader counts on its time again, and does not say that the transfer is over",
+    name: "CT: a leader relies on its time again, and does not report the end of the transfer",
     faults: {},
     raftFaults: { transferBeginsAsOver: true },
     breaks: "refresh",
@@ -108,7 +108,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: changing,
   },
   {
-    name: "CT: a leader takes the others to hold to it for as long as itself would",
+    name: "CT: a leader assumes that the others hold to it for as long as it would itself",
     faults: {},
     raftFaults: { timeByItsOwnTimeout: true },
     breaks: "refresh",
@@ -116,7 +116,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: { ...changing, unequal: true },
   },
   {
-    name: "CT: a server forgets that it has promised more than its timeout is now",
+    name: "CT: a server forgets that it has promised longer than its present timeout",
     faults: {},
     raftFaults: { promiseNotKept: true },
     breaks: "refresh",
@@ -124,7 +124,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: { ...restarting, unequal: true, partitionEveryMs: 400 },
   },
   {
-    name: "CT: a server that begins again votes at once",
+    name: "CT: a restarted server votes at once",
     faults: {},
     raftFaults: { votesAfterRestart: true },
     breaks: "refresh",
@@ -132,7 +132,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: restarting,
   },
   {
-    name: "CT: a leader ignores the rates of clocks",
+    name: "CT: a leader ignores clock rates",
     faults: {},
     raftFaults: { timeIgnoresRates: true },
     breaks: "refresh",
@@ -141,14 +141,14 @@ export const timedMistakes: readonly Cored[] = [
   },
   {
     // This row plants no mistake: it shows what the assumption about clocks is for.
-    name: "CT: clocks run further from true time than servers take them to",
+    name: "CT: clock rates are off by more than servers assume",
     faults: {},
     breaks: "refresh",
     seed: 30,
     plan: { ...changing, clockRateError: 0.45, clockRateTaken: 0 },
   },
   {
-    name: "CT: a leader's steady clock stands still with its machine",
+    name: "CT: a leader counts by a steady clock that stood still during a suspension",
     faults: {},
     raftFaults: { timeIgnoresSuspension: true },
     breaks: "refresh",
@@ -156,7 +156,7 @@ export const timedMistakes: readonly Cored[] = [
     plan: { ...changing, suspends: true },
   },
   {
-    name: "CT: a vote while a leader is held to",
+    name: "CT: a server votes while it holds to a leader",
     faults: {},
     raftFaults: { votesWhileHeld: true },
     breaks: "refresh",

@@ -13,23 +13,23 @@ interface FilesSelfTest {
 
 const selfTests: readonly FilesSelfTest[] = [
   {
-    name: "a primary reads without a look at its lease",
+    name: "a primary reads without checking its lease",
     planted: ["filesReadWithoutLease"],
     kinds: ["node-stopped"],
   },
   {
-    name: "a replica does what a primary says whose epoch it has promised to refuse",
+    name: "a replica obeys a primary whose epoch it has promised to refuse",
     planted: ["filesOldEpochsCount"],
     kinds: ["late-writes"],
   },
   {
-    name: "a primary acknowledges what is on its own disk alone",
+    name: "a primary acknowledges a write that only its own disk has",
     planted: ["filesMinorityCounts"],
     kinds: ["full-cut"],
   },
 ];
 
-/** The length of one run, and the most runs in which the mistake must be found. */
+/** The length of one run in minutes, and the most runs until the mistake must be found. */
 const minutes = 0.5;
 const runsMax = 6;
 const firstSeed = 21;
