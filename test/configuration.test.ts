@@ -61,7 +61,7 @@ function shortened(commands: readonly string[]): string {
   return [...(clients.length > 0 ? ["clients of files"] : []), ...others].join(", ");
 }
 
-test("docs/configuration.md shows the table", async () => {
+test("docs/configuration.md matches the table", async () => {
   const commands = await takers();
   const rows = settingKeys.map((key) => {
     const { flags, what, initial, isSecret, reload } = settingOf(key);

@@ -51,7 +51,7 @@ function sourcesOf(name: string): string[] {
     .map((path) => readFileSync(folder + path, "utf8"));
 }
 
-test("docs/log-events.md shows the catalogues", async () => {
+test("docs/log-events.md matches the catalogues", async () => {
   const pages = Object.entries(sections).map(([title, [, events]]) => `## ${title}\n\n${tableOf(events)}`);
   await expect(head + pages.join("\n")).toMatchFileSnapshot("../docs/log-events.md");
 });
@@ -65,7 +65,7 @@ test("each event in a catalogue is emitted by its package", () => {
 });
 
 test("all log calls use events of a catalogue", () => {
-  // The compiler makes `EventLog` refuse other ids, so no log call may go around it.
+  // The compiler lets `EventLog` take no other ids, so no log call may bypass it.
   const past = /\b(?:#?logger|log)\??\.(?:debug|info|warn|error)\(/;
   for (const [name] of Object.values(sections))
     expect(sourcesOf(name).filter((text) => past.test(text))).toEqual([]);

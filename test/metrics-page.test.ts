@@ -76,7 +76,7 @@ const rowsOf = (definitions: MetricDefinitions): string =>
 
 const tableHead = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
 
-test("docs/metrics.md shows the catalogues", async () => {
+test("docs/metrics.md matches the catalogues", async () => {
   const text = `${head}${tableHead}${rowsOf(catalogue)}\n${filesHead}${tableHead}${rowsOf(filesCatalogue)}\n${gatewayHead}${tableHead}${rowsOf(gatewayCatalogue)}\n${traces}`;
   await expect(text).toMatchFileSnapshot("../docs/metrics.md");
 });

@@ -37,8 +37,8 @@ export class Actor {
   readonly place: Place;
   readonly clock: FakeClock;
   /**
-   * Until then the largest offset that its clock has had may still have an effect. Steady clock of this
-   * process, ms.
+   * Until this time the largest offset of its clock may still have an effect. Steady clock of this process,
+   * ms.
    */
   clockUntilMs = 0;
   readonly #options: ActorOptions;

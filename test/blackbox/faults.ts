@@ -8,16 +8,13 @@ import { type Stage, setOffset } from "./stage.js";
 
 /** The shorter faults leave a lease held; the longest outlast it. */
 const lengthMs = { min: 0.4 * ttlMs, max: 1.5 * ttlMs };
-/** A stopped holder is to find on waking that another has taken over. */
+/** Long enough that a stopped holder finds another holder when it continues. */
 const stoppedHolderMs = { min: 1.2 * ttlMs, max: 2 * ttlMs };
 const flapMs = { min: 60, max: 400 };
 const lossPercent = { min: 20, max: 40 };
 /** Messages with this delay arrive after their sender has given up. */
 const messageDelayMsMax = 1.5 * rpcTimeoutMs;
-/**
- * A restarted process waits until the clock has passed its earlier readings, so a step ahead has effects for
- * as long.
- */
+/** Short, since a process must not be restarted while its clock is behind its own earlier readings. */
 const stepAheadMs = { min: 3 * skewMs, max: 2_500 };
 const stepBackMs = { min: 3 * skewMs, max: 5 * 3_600_000 };
 

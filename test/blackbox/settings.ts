@@ -12,7 +12,7 @@ export const rpcTimeoutMs = 200;
 export const recoveryMs = recoveryOf({ ttlMaxMs: ttlMs, maxClockSkewMs: skewMs, rpcTimeoutMs });
 
 /**
- * Right clocks lie within this of true time, so that two of them differ by less than ε, with slack for the
+ * Correct clocks are within this of true time, so that two of them differ by less than ε, with slack for the
  * readings.
  */
 export const offsetMsMax = 0.4 * skewMs;

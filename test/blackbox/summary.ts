@@ -38,9 +38,7 @@ interface FaultLine {
 /** In runs of this many minutes or more, every kind of fault must have happened. */
 const minutesThatShowAll = 5;
 
-/**
- * The time in which a killed process is back on a busy machine, which the protocol's bound doesn't include.
- */
+/** The restart time of a killed process on a busy machine. The protocol's bound doesn't include it. */
 const restartMs = 1_000;
 
 export function summarize(result: RunResult, minutes: number): Summary {

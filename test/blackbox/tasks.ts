@@ -2,7 +2,7 @@ import type { Lease, Leases } from "../../packages/leasehold/src/index.js";
 import type { TenureForm } from "../../packages/leasehold/src/testing/history/journals/format.js";
 import type { Random } from "../../packages/leasehold/src/common/ports.js";
 
-/** The work of a holder: the form of lease that it takes, and of what. */
+/** The work of a holder: the form of lease that it takes, and on which names. */
 export type Task =
   | { readonly form: "exclusive"; readonly name: string }
   | { readonly form: "fair"; readonly name: string }

@@ -136,8 +136,7 @@ describe.runIf(isFaketimeInstalled)("a client's wall clock moves", () => {
       clock.set(change);
       const lost = await victim.next("lost", before, 10_000);
       expect(lost.code).toBe("LEASE_LOST");
-      // A step shows in the first look. With a clock that runs away, the end of the lease may be passed
-      // first.
+      // A step shows in the first look. With a clock that runs away, the lease may expire first.
       expect(["expired", "clock-fault"]).toContain(lost.reason);
       const failed = await victim.next("failed", before, 10_000, "CLOCK_SKEW");
       expect(failed.message).toMatch(

@@ -165,7 +165,7 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal during the st
     expect(await signalledWhileItLoads(get)).toMatchObject({ code: null, signal: "SIGTERM" });
   });
 
-  test("a hold that is still being loaded by the signal itself, if signals are not held from the start", async ({
+  test("a hold that is still being loaded: by the signal itself, if signals are not held from the start", async ({
     expect,
   }) => {
     using build = new PlantedBuild({ "main.js": [["holdSignals();", ""]] });

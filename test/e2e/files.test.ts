@@ -15,7 +15,7 @@ const names = ["a", "b", "c"] as const;
 type Name = (typeof names)[number];
 const paths = ["one", "two"];
 const ttl = "1500ms";
-/** The limit of one call, as given to each node, with some slack. */
+/** The time limit given to each node for one call, plus slack, ms. */
 const callMsMax = 9_000;
 
 type Answer = { readonly result?: unknown; readonly error?: string };

@@ -1,6 +1,7 @@
-// Takes counted and shared leases, one after the other, and writes a line for each look at one: its number,
-// kind, resource and token, and the times between which it was held, in nanoseconds. The times are on the
-// machine's steady clock and are read before the lease is checked, so that the lease was held at these times.
+// Takes counted and shared leases, one after the other, and writes a line for each look at a lease: its
+// number, kind, resource and token, and the times between which it was held, in nanoseconds. The times are on
+// the machine's steady clock and are read before the lease is checked, so that the lease was held at these
+// times.
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { open } from "leasehold";

@@ -42,7 +42,7 @@ function holdsIn(text: string): Hold[] {
   return [...holds.values()].sort((one, other) => (one.from < other.from ? -1 : 1));
 }
 
-/** The violations of a list of holds, which is in the order in which they began. */
+/** The violations in a list of holds, which is ordered by the holds' beginnings. */
 function violations(holds: readonly Hold[]): string[] {
   const found: string[] = [];
   for (const [index, later] of holds.entries()) {

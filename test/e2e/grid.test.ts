@@ -33,7 +33,7 @@ class Holder {
     });
   }
 
-  /** Sends the signal to go on: first to acquire the resource, then to release it. */
+  /** Lets the process go on: first to acquire the resource, then to release it. */
   next(): void {
     this.child.stdin!.write("\n");
   }

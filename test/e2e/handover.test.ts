@@ -98,7 +98,7 @@ test("a name that no waiter has is refused, and the holder goes on", async () =>
   expect(await handover("reports", "ghost")).toMatchObject(refused);
   const other = await waiter(leases, "reports", "other", 1);
   expect(await handover("reports", "ghost")).toMatchObject(refused);
-  // The holder itself doesn't wait, nor does a waiter for another resource count.
+  // The holder itself doesn't wait, and a waiter for another resource doesn't count.
   expect((await handover("reports", "first")).code).toBe(75);
   expect((await handover("nothing", "other")).code).toBe(75);
   expect(await leases.explain("reports")).toMatchObject({ state: "held", token });

@@ -177,7 +177,7 @@ test("from three members to five and back to three, under load and with kills", 
 test("a roll restarts each of three members in turn, under load; one is replaced after it", async () => {
   const pidOf = (id: string) => Number(readFileSync(join(folder, `${id}.pid`), "utf8"));
   const restart = join(folder, "restart.sh");
-  // Acts as a supervisor: ends the member, and leaves the restart to another process.
+  // Acts as a supervisor: ends the member, and starts a new one that runs on its own.
   writeFileSync(
     restart,
     `cd ${folder}; if [ -f $1.pid ]; then kill -9 $(cat $1.pid); fi

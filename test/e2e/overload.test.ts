@@ -90,7 +90,7 @@ test("a stopped member costs the others no latency beyond a majority, and no mem
   arena.continueAll();
 });
 
-test("clients that connect and never read cost a bounded amount of memory, and nobody else any time", async () => {
+test("clients that connect and never read cost a bounded amount of memory, and the others no time", async () => {
   const before = await latency(1_500);
   const pid = arena.memberPid("a");
   const rssBefore = rssBytes(pid);
@@ -110,7 +110,7 @@ test("clients that connect and never read cost a bounded amount of memory, and n
   expect(grown).toBeLessThan(64 * megabyte);
 });
 
-test("a client that floods every member is slowed, and not the rest: nobody's renewal is late", async () => {
+test("a client that floods every member is slowed, the others are not: no renewal is late", async () => {
   const held: Lease[] = [];
   for (let index = 0; index < 50; index++) held.push(await leases.acquire(`held/${index}`));
   let leastMs = Infinity;

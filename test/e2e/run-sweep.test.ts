@@ -13,10 +13,10 @@ import {
 import { PlantedBuild } from "../support/planted-build.js";
 
 /**
- * Each process of `leasehold run` is killed or stopped at moments swept from the guard's first to some time
- * after the command's first. No command is left behind, `run` doesn't end before its command, and it reports
- * a kill only if there was one. `LEASEHOLD_TRIES` is the number of moments in each case: few by default, as
- * this runs on every change; a hundred or more find rare failures.
+ * Each process of `leasehold run` is killed or stopped at moments swept from the start of the guard until
+ * some time after the start of the command. No command is left behind, `run` doesn't end before its command,
+ * and it reports a kill only if there was one. `LEASEHOLD_TRIES` is the number of moments in each case: few
+ * by default, as this runs on every change; a hundred or more find rare failures.
  */
 
 const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 6);
@@ -94,14 +94,14 @@ function commandLine(entry: string): string {
   }
 }
 
-/** A number from 0 to 1, such that any first few of them are evenly spread. */
+/** From 0 to 1. The first numbers of this sequence are evenly spread, however many are taken. */
 function spread(index: number): number {
   return (index * GOLDEN_SECTION) % 1;
 }
 
 /**
- * Waits until moment number `index`. A third of the moments each is counted from the guard's start, the
- * gate's start, and the command at work.
+ * Waits until moment number `index`. One third of the moments is counted from the guard's start, one from the
+ * gate's start, and one from the command at work.
  */
 async function moment(trial: Trial, index: number): Promise<void> {
   const share = spread(Math.floor(index / 3));

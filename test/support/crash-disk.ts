@@ -18,8 +18,8 @@ interface Inode {
 type NameChange = { readonly name: string; readonly inode: Inode | undefined };
 
 /**
- * A disk in memory that loses in a crash what a real disk may lose: any unsynced sectors, and all changes of
- * names after any one of them. It can be full, fail, and crash at any call.
+ * A disk in memory that loses in a crash what a real disk may lose: any unsynced sectors, and the changes of
+ * names from some point on. It can be full, fail, and crash at any call.
  */
 export class CrashDisk implements Disk {
   /** Calls left until the power fails. The call at which it fails is done in part. */

@@ -44,7 +44,7 @@ class File {
     this.changes = [];
   }
 
-  /** The first of the changes survive, and possibly any of the sectors of the next one. */
+  /** Some first part of the changes survives, and possibly some sectors of the next change. */
   losePower(random: () => number): void {
     const kept = Math.floor(random() * (this.changes.length + 1));
     for (const change of this.changes.slice(0, kept)) this.durable = applied(this.durable, change);

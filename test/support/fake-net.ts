@@ -81,7 +81,7 @@ export class FakeNet {
     }
     const far = new FakeSocket(this, to);
     near.join(far);
-    // First on the new connection, so that all data written follows it.
+    // Sent first on the new connection, so that all data written follows it.
     near.say(() => {
       const server = to.server;
       if (server === undefined || !to.alive) far.destroy();

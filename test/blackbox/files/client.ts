@@ -4,8 +4,8 @@ import { NodeClient } from "./node-client.js";
 import { FileWork } from "./work.js";
 
 /**
- * A process whose workers call the files. No fault ever strikes it. Its orders are the JSON in the first
- * argument.
+ * A process whose workers read and write the files. No fault ever strikes it. Its orders are the JSON in the
+ * first argument.
  */
 export interface ClientOrders {
   readonly journal: string;

@@ -43,7 +43,7 @@ export function mayMeet(one: FileFault, other: FileFault): boolean {
 
 /** The shorter faults leave a primary its lease; the longest outlast the lease. */
 const lengthMs = { min: 0.4 * ttlMs, max: 2 * ttlMs };
-/** A stopped primary is to find on waking that there is another. */
+/** Long enough that a stopped primary finds another primary when it continues. */
 const stopMs = { min: 1.2 * ttlMs, max: 2.2 * ttlMs };
 const pilingUpMs = 150;
 /** The primary's leases have expired by then. */
@@ -97,7 +97,7 @@ const strikes: Record<FileFault, Strike> = {
     });
   },
   "disk-emptied": async (stage, fault) => {
-    // Data that only two of three disks have must not lose both of them.
+    // Some data may be on only two of three disks, which must not both be lost.
     await stage.whole(waitMsMax);
     const victim = victimOf(stage, fault);
     await marked(stage, fault, [victim], async () => {

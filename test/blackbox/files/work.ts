@@ -72,7 +72,7 @@ export class FileWork {
     ]);
   }
 
-  /** Reads each file at every node after all faults are over: every node must have all of them. */
+  /** Reads each file at every node after all faults are over: every node must have every file. */
   async finish(): Promise<void> {
     await Promise.all(this.#underWay);
     for (const path of this.#paths) {

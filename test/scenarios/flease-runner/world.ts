@@ -96,7 +96,7 @@ export class World {
   #time = 0;
   #output: string[] = [];
   #holders = "none";
-  /** The guarded resource: the greatest token that has written there. */
+  /** The greatest token with which anybody has written to the guarded resource. */
   #tokenNumberMax = 0;
   /** The greatest number of simultaneous holders so far. */
   holdersMax = 0;
@@ -353,8 +353,8 @@ export class World {
   }
 
   /**
-   * Returns the newest answers of the acceptors named to the proposer that asked, unless that has been
-   * replaced by another.
+   * Returns the newest answers of the acceptors named to the proposer that asked, unless the proposer has
+   * been replaced meanwhile.
    */
   return(broadcastName: string, from: readonly string[]): void {
     const broadcast = this.#broadcast(broadcastName);
