@@ -142,7 +142,7 @@ class Run {
     for (const { name, call, told } of this.#told) {
       const given = this.#given.get(told.data);
       const isOwn = given?.name === name && (given.token === undefined || given.token === told.token);
-      if (!isOwn) this.violations.push(`${call} of ${name} tells of another tenure's data`);
+      if (!isOwn) this.violations.push(`${call} of ${name} returns another tenure's data`);
     }
     this.heard = this.#told.length;
   }
@@ -153,7 +153,7 @@ class Run {
     for (const told of [...(await asking).flat(), this.#newest.get(resource)])
       if (told?.token === token && told.data !== data)
         this.violations.push(
-          `the data of a tenure of ${resource} is ${inspect(data)}, and told as ${inspect(told.data)}`,
+          `the data of a tenure of ${resource} is ${inspect(data)}, but was reported as ${inspect(told.data)}`,
         );
   }
 }

@@ -153,6 +153,7 @@ export class Actor {
       return; // The process is gone already.
     }
     const ours = steadyClockOf("self");
-    if (theirs !== ours) throw new Error(`${this.name} has another steady clock: ${theirs}, and not ${ours}`);
+    if (theirs !== ours)
+      throw new Error(`${this.name} reads another steady clock: ${theirs} instead of ${ours}`);
   }
 }

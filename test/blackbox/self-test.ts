@@ -10,7 +10,7 @@ import { forms, offsetMsMax, skewMs } from "./settings.js";
 interface SelfTest {
   readonly name: string;
   readonly run: Pick<RunOptions, "build" | "kinds" | "greedy" | "offsetMs" | "tasks">;
-  /** What the run must show, in words, and a check that it did. */
+  /** The effect that the run must show, in words, and a check that it did. */
   readonly expects: string;
   readonly isMet: (result: RunResult) => boolean;
 }

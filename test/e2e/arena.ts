@@ -219,7 +219,7 @@ export class Arena {
         const { process: running } = this.#place(id);
         const isReady = (): boolean => running?.stdout().includes('"ready"') ?? false;
         await eventually(`member ${id} is ready`, isReady, startMsMax).catch((error: Error) => {
-          throw new Error(`${error.message}; it said: ${running?.stderr()}`, { cause: error });
+          throw new Error(`${error.message}; standard error: ${running?.stderr()}`, { cause: error });
         });
       }),
     );

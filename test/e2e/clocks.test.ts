@@ -44,7 +44,7 @@ class Client {
         .find((news) => news.type === type && (code ?? news.code) === news.code);
       if (found !== undefined) return found;
       if (performance.now() > end)
-        throw new Error(`nothing ${type} within ${withinMs} ms: ${JSON.stringify(this.news)}`);
+        throw new Error(`no news of kind ${type} within ${withinMs} ms: ${JSON.stringify(this.news)}`);
       await sleep(20);
     }
   }

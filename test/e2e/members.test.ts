@@ -81,7 +81,7 @@ interface Tenure {
   readonly worker: number;
   readonly resource: string;
   readonly token: bigint;
-  /** `fromMs` is taken after the granting call, `untilMs` at the last look that found the lease held. */
+  /** Taken after the granting call; `untilMs` is taken just before the last look that found the lease held. */
   readonly fromMs: number;
   untilMs: number;
 }

@@ -52,12 +52,12 @@ async function startAll(): Promise<Record<"a" | "b" | "c", { member: Member; log
 test("the second process has no vote and reports why; the first goes on and is notified; the second takes over when the first has gone", async () => {
   const { a, b } = await startAll();
   const twin = await start("a", "127.0.0.1:0");
-  await eventually("it knows", () => twin.member.status().state === "twin");
+  await eventually("the second process detects it", () => twin.member.status().state === "twin");
   expect(twin.member.status().notice).toMatch(
     /another process is the member "a" already, (from 127\.0\.0\.1:\d+|connected with)/,
   );
   expect(twin.log.lines.join("\n")).toMatch(/another process is the member "a" already/);
-  await eventually("the first is told", () => a.member.status().notice);
+  await eventually("the first process is notified", () => a.member.status().notice);
   expect(a.member.status()).toMatchObject({ state: "ready" });
   expect(a.member.status().notice).toMatch(/says that it is the member a too; [bc] refused it/);
   expect(a.log.lines.join("\n")).toMatch(/says that it is the member a too/);
@@ -70,7 +70,11 @@ test("the second process has no vote and reports why; the first goes on and is n
   await (await client.acquire("while both live", { wait: "2s" })).release();
   await a.member.close();
   const goneAt = performance.now();
-  await eventually("the second is taken", () => twin.member.status().state === "recovering", 20_000);
+  await eventually(
+    "the second process takes over",
+    () => twin.member.status().state === "recovering",
+    20_000,
+  );
   await twin.member.ready();
   expect(performance.now() - goneAt).toBeGreaterThan(recoveryMs);
 });
@@ -82,7 +86,7 @@ test("a second process that nobody dials detects it by itself, and has no vote e
   clients.push(client);
   await sleep(2 * recoveryMs);
   expect(twin.member.status().state).not.toBe("ready");
-  await eventually("it knows", () => twin.member.status().state === "twin", 10_000);
+  await eventually("the second process detects it", () => twin.member.status().state === "twin", 10_000);
   // With c's other process it would form a majority beside {b, c}.
   await members.find((member) => member.id === "a")!.close();
   await expect(client.acquire("r", { wait: "1s" })).rejects.toMatchObject({ code: "NO_QUORUM" });
@@ -103,7 +107,7 @@ test("a member started with another configuration is refused, both sides name bo
   members.push(other);
   const hashes = /configuration hash.*[0-9a-f]{32}.*[0-9a-f]{32}/;
   await eventually(
-    "a says so",
+    "the hashes are logged",
     () => hashes.test(a.log.lines.join("\n")) || hashes.test(log.lines.join("\n")),
   );
   expect([...a.log.lines, ...b.log.lines, ...log.lines].join("\n")).toMatch(hashes);

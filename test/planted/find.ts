@@ -8,7 +8,7 @@ import type { BatchResult } from "../../packages/sim/src/flease/run.js";
 import type { Explored } from "./explored.js";
 import type { Simulated } from "./simulated.js";
 
-/** If a change of the protocol has made a seed useless, the search goes on for this many. */
+/** If a change of the protocol has made a seed useless, the search goes on for this many runs. */
 const runsMax = 2_000;
 
 /**

@@ -126,7 +126,7 @@ function together(/** @type {Mistake[]} */ parts) {
     known.edits.push(...part.edits);
   }
   const unknown = [...whole.values()].find(({ why }) => why === "");
-  if (unknown !== undefined) throw new Error(`no file says what is wrong with ${unknown.name}`);
+  if (unknown !== undefined) throw new Error(`no file describes the mistake ${unknown.name}`);
   return [...whole.values()];
 }
 

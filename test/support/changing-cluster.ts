@@ -161,7 +161,7 @@ export class ChangingCluster {
     for (const [index, id] of this.#founding.entries()) this.startMember(id, index + 1);
     const isReady = ({ node }: Running) => memberState(node) === "ready";
     const areReady = await this.until(() => [...this.members.values()].every(isReady));
-    if (!areReady) throw new Error("the members do not get ready");
+    if (!areReady) throw new Error("the members did not become ready");
   }
 
   /** Lets a client take a lease and keep it. */

@@ -49,7 +49,7 @@ export class KeptInputs {
   #read(name: string): KeptInput {
     const lines = readFileSync(this.#folder + name, "utf8").split("\n");
     const outcome = lines.find((line) => line.startsWith("-> "))?.slice(3);
-    if (outcome === undefined) throw new Error(`${name} does not say what it comes to`);
+    if (outcome === undefined) throw new Error(`${name} has no line with an outcome`);
     return { name, outcome, bytes: Buffer.concat(lines.map(bytesOf)) };
   }
 }

@@ -90,7 +90,7 @@ export class PaperBench {
     promise.then(settle, settle);
     await this.world.settle();
     for (let passedMs = 0; !seen.isSettled && passedMs < limitMs; passedMs++) await this.world.advance(1);
-    if (!seen.isSettled) throw new Error(`it did not end within ${limitMs} ms`);
+    if (!seen.isSettled) throw new Error(`the promise did not settle within ${limitMs} ms`);
     return promise;
   }
 }

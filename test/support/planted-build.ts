@@ -18,7 +18,7 @@ export class PlantedBuild implements Disposable {
     for (const [file, replacements] of Object.entries(plants)) {
       let text = compiled(join(packagesFolder, "leasehold", "src", "cli", file.replace(/js$/, "ts")));
       for (const [from, to] of replacements) {
-        if (!text.includes(from)) throw new Error(`this does not stand in ${file}: ${from}`);
+        if (!text.includes(from)) throw new Error(`this code is not in ${file}: ${from}`);
         text = text.replace(from, to);
       }
       writeFileSync(join(this.dist, "cli", file), text);

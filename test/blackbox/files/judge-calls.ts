@@ -53,7 +53,9 @@ export function judgeCalls(entries: readonly CallEntry[]): CallsJudgement {
     if (verdict === "unknown") undecided += 1;
     if (verdict !== "violated") continue;
     const shown = stuckAt.slice(0, shownMax).map((operation) => JSON.stringify(operation));
-    violations.push(`${name} is not as one copy would be: none of these can come next: ${shown.join(" ")}`);
+    violations.push(
+      `${name} does not behave as a single copy: none of these calls can come next: ${shown.join(" ")}`,
+    );
   }
   const { pairs, lost } = judgePairs(entries);
   return {
@@ -158,7 +160,8 @@ function judgePairs(entries: readonly CallEntry[]): { pairs: number; lost: strin
       const found = foundBy(after);
       if (found === undefined) continue;
       pairs += 1;
-      if (found !== text) lost.push(`${path} was renamed to ${to} and gone, and ${to} was then: ${found}`);
+      if (found !== text)
+        lost.push(`${path} was renamed to ${to} and no longer there, but ${to} was: ${found}`);
     }
   }
   return { pairs, lost };

@@ -86,7 +86,7 @@ export class Chaos implements Observer {
       const leader = this.#leader();
       if (leader?.act((raft) => raft.propose([bytesOf("last")]))?.accepted) this.#deliverAll();
       if (this.#invariants.committedMax > before + 3 && this.#haveAll(leader)) break;
-      if (round === 199) throw new Error("the cluster did not come back to work");
+      if (round === 199) throw new Error("the cluster did not recover");
     }
     this.#invariants.logMatching(this.servers);
     return this.#invariants.committedMax;
@@ -109,7 +109,7 @@ export class Chaos implements Observer {
   handedOut: Observer["handedOut"] = (server, persist) => this.#invariants.appendOnly(server, persist);
   ready: Observer["ready"] = (server, ready) => this.#invariants.observe(server, ready);
 
-  // What happens
+  // Steps
 
   #oneStep(): void {
     const server = this.#pick(this.servers);

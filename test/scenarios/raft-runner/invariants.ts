@@ -45,7 +45,10 @@ export class Invariants {
     const { term } = server.raft!.status();
     for (const later of this.#leaders.keys())
       if (later > term)
-        fail("leader lease", `${server.id} counts on its time in term ${term}, and ${later} is led`);
+        fail(
+          "leader lease",
+          `${server.id} relies on its time in term ${term}, but term ${later} has a leader`,
+        );
   }
 
   /**
