@@ -28,38 +28,39 @@ interface Seen {
 /** No folder is empty: a rename would replace it. */
 const filler = ".fence";
 
-/** Reads that find their folder removed look again; each time another holder has come. */
+/** A read retries when a newer holder has removed its folder. */
 const triesMax = 20;
 
 /**
- * A folder of files on a local file system. It has a folder for each token, ROOT/TOKEN, and the one with
- * the greatest token counts. A holder creates its own as a copy of the one before, of hard links, and from
- * then on renames new files into it. So a late write ends in a folder that nobody reads any more, however
- * long its process was stopped and at whichever point: there is no lock that it could hold or lose.
+ * A folder of files on a local file system. Each token has a folder of its own, ROOT/TOKEN; the folder with
+ * the greatest token is the current one. A new holder creates its folder as a copy of the previous one, made
+ * of hard links, and then renames its new files into it. A late write therefore ends in a folder that is no
+ * longer read, however long its process was stopped and at whichever point. There is no lock to hold or lose.
  *
- * Programs read by `read`, or find the folder by `path`. A new token costs a link for each file; a write
- * costs two listings of the root beside what an atomic and durable write costs anyway (flush, rename,
- * flush).
+ * Programs read files with `read`, or get the folder from `path`. A new token costs one link for each file. A
+ * write costs two listings of the root, on top of the flush, rename and flush of any atomic and durable
+ * write.
  *
- * It rests on a local file system, on which a rename is atomic and a finished operation is seen by all
- * processes: not NFS, nor a folder that a tool synchronizes. Files must be replaced by this fence, and not
- * changed in place.
+ * Requirement: a local file system, where a rename is atomic and all processes see a finished operation. NFS
+ * does not qualify, nor does a folder that a tool synchronizes. Programs must replace files through this
+ * fence and never change them in place.
  */
 export class DirectoryFence implements Fence<FileChange> {
   readonly #root: string;
   readonly #files: FileSystem;
 
-  /** @param root a folder for this fence alone; it is created */
+  /** @param root a folder that only this fence uses; it is created */
   constructor(root: string, files: FileSystem = nodeFiles) {
     this.#root = root;
     this.#files = files;
   }
 
   /**
-   * Replaces or removes a file, durably. Each file is replaced as a whole; several writes are no unit.
+   * Replaces or removes a file, durably. Each file is replaced as a whole. Several writes are not atomic
+   * together.
    *
-   * @throws FenceError `TOKEN_STALE`: the write is not there, unless a greater token came at this very
-   *   moment, and then precedes all of its writes; `TOKEN_INVALID`
+   * @throws FenceError `TOKEN_STALE`: the write is not visible. Exception: the greater token arrived during
+   *   this call, and the write precedes all of its writes. `TOKEN_INVALID`
    */
   async write(token: bigint, { name, content }: FileChange): Promise<void> {
     checkToken(token);
@@ -73,7 +74,7 @@ export class DirectoryFence implements Fence<FileChange> {
       if (isMissing(error)) await this.#refuseStale(token);
       throw error;
     }
-    // A greater token that came before the rename may have copied the folder without this file.
+    // A greater token that arrived before the rename may have copied the folder without this file.
     this.#refuseIn(await this.#seen(), token);
   }
 
@@ -83,7 +84,8 @@ export class DirectoryFence implements Fence<FileChange> {
     this.#refuseIn(seen, token);
     if (seen.some((each) => each.token === token && each.isFolder)) return;
     await this.#files.mkdir(this.#root, { recursive: true });
-    // The mark comes before the copy. A smaller token's write that ends without seeing it is in the copy.
+    // Create the mark before the copy: a smaller token's write that ends without seeing the mark is in the
+    // copy.
     await this.#files.writeFile(join(this.#root, `${nameOf(token)}.claim`), "");
     try {
       await this.#copy(token);
@@ -100,7 +102,7 @@ export class DirectoryFence implements Fence<FileChange> {
     return (await this.#seen()).reduce((most, { token }) => (token > most ? token : most), 0n);
   }
 
-  /** The content of a file, or undefined if there is none. */
+  /** Returns the content of a file, or undefined if there is none. */
   async read(name: string): Promise<Buffer | undefined> {
     for (let tries = 1; ; tries++) {
       const folder = await this.path();
@@ -115,7 +117,7 @@ export class DirectoryFence implements Fence<FileChange> {
     }
   }
 
-  /** The folder to read from, until another holder writes; undefined before the first token. */
+  /** Returns the folder to read from until another holder writes; undefined before the first token. */
   async path(): Promise<string | undefined> {
     const last = lastFolder(await this.#seen());
     return last === undefined ? undefined : this.#folderOf(last.token);
@@ -127,7 +129,7 @@ export class DirectoryFence implements Fence<FileChange> {
 
   async #replace(folder: string, name: string, content: FileChange["content"]): Promise<void> {
     if (content === undefined) {
-      // Without `force`: a folder that is gone must be noticed. The file may be gone.
+      // Without `force`, so that a missing folder throws. A missing file is fine.
       await this.#files.readFile(join(folder, filler));
       await this.#files.rm(join(folder, name), { force: true });
     } else {
@@ -138,7 +140,7 @@ export class DirectoryFence implements Fence<FileChange> {
     await this.#flush(folder, "r");
   }
 
-  /** The folder of a new token, with the files of the one before. */
+  /** Creates the folder of a new token, with the files of the previous one. */
   async #copy(token: bigint): Promise<void> {
     const before = lastFolder(await this.#seen());
     const fresh = join(this.#root, `.${randomUUID()}`);
@@ -154,7 +156,7 @@ export class DirectoryFence implements Fence<FileChange> {
       await this.#files.rename(fresh, this.#folderOf(token));
     } catch (error) {
       await this.#files.rm(fresh, { recursive: true, force: true });
-      // Another process of the same tenure was faster.
+      // Another process of the same tenure created the folder first.
       if (!isCode(error, "ENOTEMPTY") && !isCode(error, "EEXIST")) throw error;
     }
     await this.#flush(this.#root, "r");
@@ -164,7 +166,7 @@ export class DirectoryFence implements Fence<FileChange> {
     try {
       await this.#files.link(from, to);
     } catch (error) {
-      // Removed meanwhile by a smaller token, at the very moment of the claim.
+      // A smaller token removed the file while it was being copied.
       if (!isMissing(error)) throw error;
     }
   }
@@ -198,7 +200,7 @@ export class DirectoryFence implements Fence<FileChange> {
     if (seen.some((each) => each.token > token)) throw stale(this.#root, token);
   }
 
-  /** Few names: Linux lists them in one call, under the folder's lock, so a listing misses nothing. */
+  /** The names are few, so Linux lists them in one call under the folder's lock: a listing misses nothing. */
   async #seen(): Promise<Seen[]> {
     const names = await this.#files.readdir(this.#root).catch((error: unknown) => {
       if (isMissing(error)) return [];

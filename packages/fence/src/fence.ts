@@ -1,21 +1,21 @@
 /**
- * The guard of one resource. One law: a write with a smaller token than the greatest seen is refused, in
- * one step with the write. The same token again is fine: it is the same tenure.
+ * Guards one resource: a write with a token smaller than the greatest seen is refused, atomically with the
+ * write. An equal token is accepted, since it belongs to the same tenure.
  *
- * A holder that reads the resource and computes its write from it should first call `claim`: a late write
- * of the holder before it is refused from then on.
+ * A holder that reads the resource and computes its write from the result should first call `claim`: the
+ * previous holder's late writes are refused from then on.
  *
- * @typeParam Change what is written; each kind of resource has its own
+ * @typeParam Change the content of a write; each kind of resource has its own
  */
 export interface Fence<Change> {
   /**
-   * Writes, unless a greater token has been here.
+   * Writes, unless the fence has seen a greater token.
    *
-   * @throws FenceError `TOKEN_STALE`: nothing was written; `TOKEN_INVALID`: this is no token
+   * @throws FenceError `TOKEN_STALE`: nothing was written; `TOKEN_INVALID`: this is not a token
    */
   write(token: bigint, change: Change): Promise<unknown>;
   /**
-   * Refuses smaller tokens from now on, and writes nothing.
+   * Refuses smaller tokens from now on. Writes nothing.
    *
    * @throws FenceError as `write`
    */

@@ -12,7 +12,7 @@ function asked(token?: string): Request {
   );
 }
 
-test("a guard hands on the request, its token and the rest, and asks the fence that it finds by the request", async () => {
+test("a guard passes on the request, its token and the context, and finds the fence by the request", async () => {
   const put = guard(
     async (request: Request, token, place: string) => new Response(`${request.url} ${token} ${place}`),
     { fence: (request) => ({ greatest: async () => (request.url.endsWith("nightly") ? 5n : 0n) }) },
@@ -21,7 +21,7 @@ test("a guard hands on the request, its token and the rest, and asks the fence t
   expect((await put(asked("4"), "here")).status).toBe(412);
 });
 
-test("a header that comes twice is no token, even if both are the same", async () => {
+test("a header that appears twice is not a token, even if both values are equal", async () => {
   const request = asked("7");
   request.headers.append("x-fencing-token", "7");
   const put = guard(() => new Response());
@@ -34,7 +34,7 @@ test("a header that comes twice is no token, even if both are the same", async (
   });
 });
 
-test("what the handler or its fence throws is an answer only if it is stale", async () => {
+test("an error of the handler or its fence becomes an answer only if it is stale", async () => {
   const throws = (reason: Error) =>
     guard(async () => {
       throw reason;
@@ -45,7 +45,7 @@ test("what the handler or its fence throws is an answer only if it is stale", as
   await expect(guard(() => new Response(), { fence: { greatest } })(asked("7"))).rejects.toThrow("away");
 });
 
-/** A server of Node alone, and where it is. */
+/** Starts a Node server and returns its URL. */
 async function serve(listener: Parameters<typeof createServer>[1]): Promise<string> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -67,7 +67,7 @@ test("a refusal after an answer has begun goes to next", async () => {
   expect(seen).toEqual([expect.objectContaining({ code: "TOKEN_STALE" })]);
 });
 
-test("a refusal that a handler gives to next is the same answer, and other errors pass", async () => {
+test("a refusal that a handler passes to next gets the same answer, and other errors pass through", async () => {
   const seen: unknown[] = [];
   const other = new Error("other");
   const put = guardExpress((request: IncomingMessage, _, __, next) =>
@@ -90,12 +90,12 @@ test.each([
   ["no JSON", "application/problem+json", "{"],
   ["null", "application/problem+json", "null"],
   ["a flood", "application/problem+json", `{"code":"TOKEN_STALE","detail":"${"x".repeat(1_000_000)}"}`],
-])("a 412 with %s is returned whole", async (_, type, body) => {
+])("a 412 with %s is returned with its body intact", async (_, type, body) => {
   const url = await serve((__, response) => response.writeHead(412, { "content-type": type }).end(body));
   expect(await (await fetchWithToken(7n, url)).text()).toBe(body);
 });
 
-test("the token takes the place of one that the request has", async () => {
+test("the token replaces one that the request already has", async () => {
   const url = await serve((request, response) => response.end(JSON.stringify(request.headers)));
   const headers = { "x-fencing-token": "6", "x-other": "stays" };
   const sent = async (response: Promise<Response>) => (await response).json();

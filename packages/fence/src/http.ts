@@ -2,26 +2,27 @@ import { type FenceCode, fenceCodes, FenceError } from "./errors.js";
 import type { Fence } from "./fence.js";
 import { checkToken, parseToken } from "./token.js";
 
-/** The header that has the token, in decimal. */
+/** The header with the token, in decimal. */
 export const tokenHeader = "x-fencing-token";
 
-/** The part of a fence that a guard asks. */
+/** The part of a fence that a guard queries. */
 export type Greatest = Pick<Fence<never>, "greatest">;
 
 export interface GuardOptions<Asked> {
   /**
-   * The fence that the handler writes through, or how to find it from a request. It refuses early what is
-   * stale already. Without it, or when a greater token comes later, the write refuses.
+   * The fence that the handler writes through, or a function that finds it from the request. The guard then
+   * refuses a stale token before it calls the handler. Without this option, or when a greater token arrives
+   * later, the write itself refuses.
    */
   readonly fence?: Greatest | ((request: Asked) => Greatest);
 }
 
-/** The status of each refusal. */
+/** The HTTP status of each refusal. */
 const statuses = { TOKEN_MISSING: 428, TOKEN_INVALID: 400, TOKEN_STALE: 412 } as const;
 
 type Refusal = keyof typeof statuses;
 
-/** An answer reports the refusal and nothing else: neither a fence's name nor another's token. */
+/** An answer reports the refusal only, and reveals neither the fence's name nor another holder's token. */
 const answers = Object.fromEntries(
   Object.entries(statuses).map(([code, status]) => [code, answerOf(code as Refusal, status)]),
 ) as Record<Refusal, Answer>;
@@ -41,14 +42,15 @@ function answerOf(code: Refusal & FenceCode, status: number): Answer {
   };
 }
 
-/** The refusal that a request's token deserves, or the token. */
+/** Returns the request's token, or the refusal of it. */
 async function admit<Asked>(
   header: unknown,
   request: Asked,
   { fence }: GuardOptions<Asked>,
 ): Promise<bigint | Answer> {
   if (header === null || header === undefined) return answers.TOKEN_MISSING;
-  // Servers join a header that comes twice to "5, 6", or to a list: no token, even if both are the same.
+  // Servers join a repeated header to "5, 6" or to a list. That is not a token, even if both values are
+  // equal.
   if (typeof header !== "string") return answers.TOKEN_INVALID;
   let token: bigint;
   try {
@@ -61,7 +63,7 @@ async function admit<Asked>(
   return token < greatest ? answers.TOKEN_STALE : token;
 }
 
-// By its code: the handler's fence may be of another copy of this package.
+// Tests the code, not the class: the handler's fence may come from another copy of this package.
 function isStale(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "TOKEN_STALE";
 }
@@ -70,7 +72,7 @@ function responseOf({ status, headers, body }: Answer): Response {
   return new Response(body, { status, headers });
 }
 
-/** Guards what answers with a `Response`. */
+/** Guards a handler that returns a `Response`. */
 async function respond<Asked>(
   header: unknown,
   asked: Asked,
@@ -88,14 +90,14 @@ async function respond<Asked>(
 }
 
 /**
- * Guards a handler of requests whose token is in the header `x-fencing-token`. It is no fence by itself: the
- * handler gets the token and writes with it through one, and that is the one step of check and write.
+ * Guards a handler of requests whose token is in the header `x-fencing-token`. The guard is not a fence
+ * itself: the handler gets the token and must write with it through a fence, which checks and writes in one
+ * step.
  *
- * It answers with a problem (RFC 9457): 428 `TOKEN_MISSING`, 400 `TOKEN_INVALID`, and 412 `TOKEN_STALE`, be
- * it that `options.fence` has seen a greater token or that the handler throws this code. All other errors
- * are rethrown.
+ * Refusals are problems (RFC 9457): 428 `TOKEN_MISSING`, 400 `TOKEN_INVALID`, and 412 `TOKEN_STALE`, when
+ * `options.fence` has seen a greater token or the handler throws this code. All other errors are rethrown.
  *
- * @param handler gets the request, its token, and the second argument of the server, if it has one
+ * @param handler gets the request, its token, and the server's second argument if there is one
  *
  * @example
  * ```ts
@@ -122,7 +124,7 @@ export function guard<Asked extends Request, Context = void>(
     respond(request.headers.get(tokenHeader), request, options, (token) => handler(request, token, context));
 }
 
-/** The part of a context of Hono that is used. */
+/** The part of Hono's context that is used. */
 export interface HonoContext {
   readonly req: { readonly raw: Request };
 }
@@ -136,12 +138,12 @@ export function guardHono<Context extends HonoContext>(
     respond(context.req.raw.headers.get(tokenHeader), context, options, (token) => handler(context, token));
 }
 
-/** The part of a request of Node's servers, Express and Fastify that is used. */
+/** The part of a request that is used, of Node's servers, Express and Fastify. */
 export interface NodeRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The part of a response of Express that is used; Node's own has it, too. */
+/** The part of Express' response that is used; Node's own response has it, too. */
 export interface ExpressResponse {
   statusCode: number;
   readonly headersSent: boolean;
@@ -151,8 +153,8 @@ export interface ExpressResponse {
 
 /**
  * {@link guard} for a handler of Express 4 or 5: `app.put("/nightly", guardExpress(async (req, res, token) =>
- * …))`. A handler may throw, or call `next`. Errors that are no refusal go to the server's `next`, and so
- * does a refusal after the answer has begun.
+ * …))`. A handler may throw or call `next`. Errors other than refusals go to the server's `next`, and so does
+ * a refusal after the answer has begun.
  */
 export function guardExpress<Asked extends NodeRequest, Answered extends ExpressResponse>(
   handler: (request: Asked, response: Answered, token: bigint, next: (error?: unknown) => void) => unknown,
@@ -178,7 +180,7 @@ export function guardExpress<Asked extends NodeRequest, Answered extends Express
   };
 }
 
-/** The part of a reply of Fastify that is used. */
+/** The part of Fastify's reply that is used. */
 export interface FastifyReply {
   readonly sent: boolean;
   code(status: number): unknown;
@@ -211,15 +213,15 @@ export function guardFastify<Asked extends NodeRequest, Replied extends FastifyR
   };
 }
 
-/** A problem of a guard is smaller. */
+/** The largest answer that is examined. A guard's problem is smaller. */
 const problemBytesMax = 4_096;
 
 /**
- * `fetch` with the token in the header `x-fencing-token`. A refusal as stale is thrown, so that nobody
- * forgets to look; every other answer is returned.
+ * `fetch` with the token in the header `x-fencing-token`. Throws if the server refuses the token as stale, so
+ * that no caller can miss it. Every other answer is returned.
  *
  * @param token the token of the lease, from 1 to 2^63 - 1
- * @throws FenceError `TOKEN_STALE`: the server has refused it; `TOKEN_INVALID`: this is no token
+ * @throws FenceError `TOKEN_STALE`: the server has refused it; `TOKEN_INVALID`: this is not a token
  *
  * @example
  * ```ts
@@ -248,7 +250,7 @@ export async function fetchWithToken(
   return response;
 }
 
-/** Reads a copy, and no more of it than a problem has: another answer stays whole for the caller. */
+/** Reads a clone, and stops at the size of a problem: any other answer stays unread for the caller. */
 async function isProblemStale(response: Response): Promise<boolean> {
   if (!/^application\/problem\+json\b/i.test(response.headers.get("content-type") ?? "")) return false;
   const reader = response.clone().body?.getReader();
@@ -259,7 +261,7 @@ async function isProblemStale(response: Response): Promise<boolean> {
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     bytes += part.value.byteLength;
     if (bytes > problemBytesMax) {
-      // A copy that is cancelled alone waits for the other one.
+      // Not awaited: a clone's `cancel` settles only when the original is cancelled, too.
       void reader.cancel().catch(() => undefined);
       return false;
     }

@@ -2,7 +2,7 @@ import { FenceError, stale } from "./errors.js";
 import type { Fence } from "./fence.js";
 import { checkToken } from "./token.js";
 
-/** The part of a client of `pg` that is used. Any client that has the method will do. */
+/** The part of a client of `pg` that is used. Any client with this method will do. */
 export interface PostgresClient {
   query(
     text: string,
@@ -17,13 +17,13 @@ export interface PostgresPool<Client extends PostgresClient = PostgresClient> {
   connect(): Promise<Client & { release(error?: Error | boolean): void }>;
 }
 
-/** The constraint that a stale token violates: its name is in the message of every driver. */
+/** The constraint that a stale token violates. Every driver's message contains its name. */
 const constraint = "leasehold_token_not_stale";
 
 /**
- * The table of the fences of a database. For a migration; {@link PostgresFence.setUp} runs it, too.
+ * The table of a database's fences, for a migration. {@link PostgresFence.setUp} runs it, too.
  *
- * Rows are small and often updated: half of each page stays free for that.
+ * Rows are small and updated often, so half of each page stays free.
  */
 export const tableSql = `create table if not exists leasehold_fence (
   name text primary key,
@@ -31,22 +31,20 @@ export const tableSql = `create table if not exists leasehold_fence (
 ) with (fillfactor = 50)`;
 
 /**
- * The check as one statement, for every driver: `$1` is the name of the resource and `$2` the token, each
- * once and in this order. Run it in the transaction of the write, before the write. It fails if a greater
- * token has been here ({@link isStale}), and PostgreSQL then commits nothing of the transaction. Otherwise
- * the row stays locked until the transaction ends, so no greater token comes between the check and the
- * write.
+ * The check as one statement, for any driver. `$1` is the name of the resource and `$2` the token; each
+ * appears once, in this order. Run it before the write, in the same transaction. It fails if the fence has
+ * seen a greater token ({@link isStale}), and PostgreSQL then commits nothing of the transaction. Otherwise
+ * the row stays locked until the transaction ends, so no greater token comes between the check and the write.
  */
-// A refusal is a violated constraint and not an empty result: nobody has to look at the result, or can
-// forget to.
+// A refusal violates a constraint, so it raises an error. An empty result could be overlooked.
 export const checkSql = `insert into leasehold_fence as fence (name, token) values ($1, $2)
 on conflict (name) do update set token =
   case when excluded.token >= fence.token then excluded.token else -1 end`;
 
-/** Whether an error, or one that it was made of, is the refusal of {@link checkSql}. */
+/** Whether an error, or one of its causes, is the refusal of {@link checkSql}. */
 export function isStale(error: unknown): boolean {
   let cause = error;
-  // Drivers wrap an error once or twice; a circle of causes ends here, too.
+  // Drivers wrap an error once or twice. The bound also ends a cycle of causes.
   for (let depth = 0; depth < 8 && cause instanceof Error; depth++) {
     if (cause.message.includes(constraint)) return true;
     cause = cause.cause;
@@ -55,10 +53,10 @@ export function isStale(error: unknown): boolean {
 }
 
 /**
- * Checks a token in a transaction that you have begun, before the write. Roll back if it throws; PostgreSQL
- * refuses to commit then.
+ * Checks a token before the write, in a transaction that the caller has begun. If it throws, roll back:
+ * PostgreSQL refuses to commit.
  *
- * @throws FenceError `TOKEN_STALE`: a greater token has been here; `TOKEN_INVALID`: this is no token
+ * @throws FenceError `TOKEN_STALE`: the fence has seen a greater token; `TOKEN_INVALID`: this is not a token
  */
 export async function checkInTransaction(client: PostgresClient, name: string, token: bigint): Promise<void> {
   checkToken(token);
@@ -71,21 +69,22 @@ export async function checkInTransaction(client: PostgresClient, name: string, t
 
 export interface PostgresFenceOptions {
   /**
-   * How long a transaction may wait for its program, ms; default 10,000. A holder that is paused in the
-   * middle of its write blocks its successor for so long, and then PostgreSQL rolls its transaction back.
+   * How long a transaction may be idle while its program does something else, in ms; default 10,000. A holder
+   * that is paused in the middle of its write blocks its successor for this time. PostgreSQL then rolls the
+   * transaction back.
    */
   readonly idleMs?: number;
 }
 
 /**
- * A resource in PostgreSQL: the rows that are written with its token. A write is a transaction, whose first
- * statement checks the token and keeps it in a row of the table `leasehold_fence`.
+ * Rows in PostgreSQL that are written with a token. A write is a transaction. Its first statement checks the
+ * token and stores it in a row of the table `leasehold_fence`.
  *
- * It holds in every isolation level (in the stricter ones a write may fail with a serialization error, and
- * be tried again), through poolers of transactions, and as long as the server keeps what it has committed:
+ * The fence holds in every isolation level and behind transaction poolers. In the stricter levels a write may
+ * fail with a serialization error; retry it. It also requires that the server keeps what it has committed:
  * with `synchronous_commit = off`, or after a failover to an asynchronous standby, the last tokens may be
- * forgotten, with their writes. A write waits for one with another token; the role's `lock_timeout` bounds
- * that.
+ * lost together with their writes. A write waits for a concurrent write with another token; the role's
+ * `lock_timeout` bounds that wait.
  */
 export class PostgresFence<Client extends PostgresClient = PostgresClient> implements Fence<
   (client: Client) => Promise<unknown>
@@ -94,23 +93,23 @@ export class PostgresFence<Client extends PostgresClient = PostgresClient> imple
   readonly #name: string;
   readonly #begin: string;
 
-  /** @param name the resource, for example that of the lease */
+  /** @param name the resource, for example the name of the lease */
   constructor(pool: PostgresPool<Client>, name: string, { idleMs = 10_000 }: PostgresFenceOptions = {}) {
     if (!Number.isInteger(idleMs) || idleMs < 1 || idleMs > 2_147_483_647)
       throw new RangeError(`idleMs is a whole number of milliseconds from 1, not ${idleMs}`);
     this.#pool = pool;
     this.#name = name;
-    // Both in one round trip.
+    // Both statements take one round trip.
     this.#begin = `begin; set local idle_in_transaction_session_timeout = ${idleMs}`;
   }
 
-  /** Creates the table where it is missing. */
+  /** Creates the table if it is missing. */
   async setUp(): Promise<void> {
     const client = await this.#pool.connect();
     try {
       await client.query(tableSql);
     } catch (error) {
-      // Two that create it at once: one of them fails, and the table is there.
+      // When two callers create the table at once, one of them fails, and the table exists.
       if (!isDuplicate(error)) throw error;
     } finally {
       client.release();
@@ -121,17 +120,16 @@ export class PostgresFence<Client extends PostgresClient = PostgresClient> imple
    * Runs `change` in a transaction with the check. If it throws, nothing is written, and its error is
    * rethrown.
    *
-   * @param change its statements go through the client that it is given, and none of them ends the
-   *   transaction
-   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; `WRITE_UNDONE` if `change` passed over an error of a
-   *   statement. An error of the connection leaves it open whether a commit took place
+   * @param change must send its statements through the given client, and must not end the transaction
+   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; `WRITE_UNDONE` if `change` ignored the error of a
+   *   statement. After a connection error it is unknown whether the transaction committed
    */
   async write<Result>(token: bigint, change: (client: Client) => Promise<Result>): Promise<Result> {
     checkToken(token);
     const client = await this.#pool.connect();
     let failure: unknown;
-    // A connection that ends between two statements, as that of a holder that was stopped: without a
-    // listener the event would end the process. The next statement fails.
+    // The connection may end between two statements, as when the server has timed out a paused holder.
+    // Without a listener the `error` event would crash the process. The next statement fails instead.
     const noted = (error: Error) => void (failure = error);
     client.on?.("error", noted);
     try {
@@ -142,7 +140,7 @@ export class PostgresFence<Client extends PostgresClient = PostgresClient> imple
       if (command === "ROLLBACK") throw new FenceError("WRITE_UNDONE");
       return result;
     } catch (error) {
-      // A connection that cannot roll back must not go back into the pool with an open transaction.
+      // A connection that cannot roll back must not return to the pool with an open transaction.
       await client.query("rollback").catch((broken: unknown) => (failure = broken));
       throw error;
     } finally {
@@ -158,7 +156,7 @@ export class PostgresFence<Client extends PostgresClient = PostgresClient> imple
   async greatest(): Promise<bigint> {
     const client = await this.#pool.connect();
     try {
-      // As text: a program may have its own parser for numbers of 64 bits.
+      // As text: the program may have set its own parser for 64-bit integers.
       const { rows } = await client.query(
         "select token::text as token from leasehold_fence where name = $1",
         [this.#name],

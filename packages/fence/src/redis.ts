@@ -8,17 +8,17 @@ export interface RedisClient {
 }
 
 /**
- * For any other client: runs a script by `EVAL`. With ioredis `redis.eval(script, keys.length, ...keys,
+ * Adapts any other client: runs a script with `EVAL`. With ioredis: `redis.eval(script, keys.length, ...keys,
  * ...values)`.
  */
 export type RedisEval = (script: string, keys: string[], values: string[]) => Promise<unknown>;
 
 /**
- * The check and the write, in Lua: for a client of another language. `KEYS[1]` has the greatest token. The
- * arguments are the token and the commands, before each the number of its words. It returns 1 and the
- * replies, or 0 and the greatest token.
+ * The check and the write in Lua, for clients in other languages. `KEYS[1]` has the greatest token. The
+ * arguments are the token and then the commands, each preceded by its number of words. The script returns 1
+ * and the replies, or 0 and the greatest token.
  */
-// A number of Lua is a double: tokens are compared as text, by length first.
+// Lua's numbers are doubles, so tokens are compared as text, by length first.
 export const writeScript = `local greatest = redis.call('GET', KEYS[1]) or '0'
 local token = ARGV[1]
 if not string.match(greatest, '^%d+$') then
@@ -38,21 +38,21 @@ return {1, replies}`;
 const readScript = "return redis.call('GET', KEYS[1]) or '0'";
 
 /**
- * Keys in Redis: a write is a list of commands, which run in one script with the check. Nothing comes in
- * between. They run in order, and one that fails stops the rest: what came before stays, as Redis undoes
- * nothing.
+ * Keys in Redis. A write is a list of commands that run in one script with the check, so no other command
+ * comes in between. The commands run in order. If one fails, the rest do not run and the earlier ones stay,
+ * since Redis does not roll back.
  *
- * It holds as long as Redis keeps what it has acknowledged. A replica that takes over too early may have
- * forgotten the last tokens together with their writes, and so may a restart without `appendfsync always`;
- * a key that was evicted is forgotten (`maxmemory-policy` must not be `allkeys-…`).
+ * The fence holds as long as Redis keeps what it has acknowledged. The last tokens may be lost together with
+ * their writes after a failover to a replica that lags, or a restart without `appendfsync always`. An evicted
+ * key is lost, too: `maxmemory-policy` must not be `allkeys-…`.
  */
 export class RedisFence implements Fence<readonly (readonly string[])[]> {
   readonly #run: RedisEval;
   readonly #key: string;
 
   /**
-   * @param key where the greatest token is kept, without expiry. In a cluster it needs the hash tag of the
-   *   keys that are written
+   * @param key the key of the greatest token, stored without expiry. In a cluster it needs the same hash tag
+   *   as the keys that are written
    */
   constructor(client: RedisClient | RedisEval, key: string) {
     this.#run =
@@ -64,8 +64,8 @@ export class RedisFence implements Fence<readonly (readonly string[])[]> {
 
   /**
    * @param commands such as `[["SET", "report", text], ["PUBLISH", "reports", "nightly"]]`
-   * @returns their replies
-   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; the client's error of a command that failed
+   * @returns the replies to the commands
+   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; the client's error for a failed command
    */
   async write(token: bigint, commands: readonly (readonly string[])[]): Promise<unknown[]> {
     checkToken(token);

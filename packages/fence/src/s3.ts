@@ -31,10 +31,13 @@ export interface S3Content {
   readonly contentType?: string | undefined;
 }
 
-/** The content of the object at the fence's key. No two are equal: their objects or tokens differ. */
+/**
+ * The content of the object at the fence's key. No two versions are equal: they differ in the object or the
+ * token.
+ */
 interface Pointer {
   readonly token: bigint;
-  /** The key of the object with the content; none before the first write. */
+  /** The key of the content's object; undefined before the first write. */
   readonly object?: string | undefined;
 }
 
@@ -43,25 +46,32 @@ interface Condition {
   IfNoneMatch?: string;
 }
 
-/** Others may write between a read and a write; each makes one of the others succeed. */
+/**
+ * Concurrent writers may come between a read and a write. Each failed attempt means that another succeeded.
+ */
 const triesMax = 50;
 
 /**
- * Content in S3, written by conditional writes: a pointer at `key` has the greatest token and the key of the
- * content, which is an object of its own. A write puts its content beside, and then moves the pointer, if it
- * is still the one that was checked. A holder that wakes between these moves nothing.
+ * Content in S3, written with conditional writes. A pointer at `key` has the greatest token and the key of
+ * the content, which is a separate object. A write stores its content in a new object and then moves the
+ * pointer, on condition that the pointer is still the one that was checked. A holder that wakes up late
+ * therefore cannot move the pointer.
  *
- * The content cannot be at `key` itself, with the token in its metadata: a condition compares the ETag, which
- * most servers make of the content alone, so that a write of equal content would not be seen.
+ * The content cannot be at `key` itself with the token in its metadata: a condition compares the ETag, which
+ * most servers compute from the content alone, so a write of equal content would go unnoticed.
  *
- * It holds where the server honours `If-Match` and `If-None-Match` of writes and is consistent, as Amazon S3
- * and Ceph are; {@link setUp} tries. A writer that dies in between leaves its object, `KEY.TOKEN.UUID`.
+ * Requirement: a consistent server that honours `If-Match` and `If-None-Match` on writes, such as Amazon S3
+ * or Ceph; {@link setUp} checks this. A writer that dies before it moves the pointer leaves its object,
+ * `KEY.TOKEN.UUID`.
  */
 export class S3Fence implements Fence<S3Content> {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #key: string;
-  /** Tags in `If-Match` are as the server returns them. Some versions of Ceph want them without quotes. */
+  /**
+   * Formats a tag for `If-Match`. By default the tag is as the server returned it; some versions of Ceph want
+   * it without quotes.
+   */
   #form: (tag: string) => string = (tag) => tag;
 
   constructor(client: S3Client, { bucket, key }: { readonly bucket: string; readonly key: string }) {
@@ -71,8 +81,8 @@ export class S3Fence implements Fence<S3Content> {
   }
 
   /**
-   * Tries with an object beside the pointer whether the server refuses what it must, and how it wants its
-   * tags: once where a program starts.
+   * Checks with a probe object that the server refuses failed conditions, and finds out which form of tags it
+   * accepts. Call it once when a program starts.
    *
    * @throws FenceError `RESOURCE_UNFIT`
    */
@@ -89,14 +99,17 @@ export class S3Fence implements Fence<S3Content> {
         if (form === forms.at(-1))
           throw new FenceError("RESOURCE_UNFIT", `${this.#bucket} refuses a write with the tag that it gave`);
       }
-      // The tag is now that of the content before.
+      // By now this is the tag of the previous content.
       await this.#mustRefuse(key, { IfMatch: this.#form(ETag) });
     } finally {
       await this.#delete(key);
     }
   }
 
-  /** @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; the client's errors: the write may be done or not */
+  /**
+   * @throws FenceError `TOKEN_STALE`; `TOKEN_INVALID`; the client's errors, after which the write may or may
+   *   not have happened
+   */
   async write(token: bigint, content: S3Content): Promise<void> {
     checkToken(token);
     let object: string | undefined;
@@ -123,7 +136,7 @@ export class S3Fence implements Fence<S3Content> {
     return (await this.#look()).pointer.token;
   }
 
-  /** The content, with the greatest token; undefined before the first write. */
+  /** Returns the content and the greatest token; undefined before the first write. */
   async read(): Promise<{ token: bigint; body: Uint8Array; contentType?: string | undefined } | undefined> {
     for (let tries = 0; ; tries += 1) {
       const { token, object } = (await this.#look()).pointer;
@@ -132,13 +145,13 @@ export class S3Fence implements Fence<S3Content> {
         const { Body, ContentType } = await this.#client.getObject(this.#at(object));
         return { token, body: await Body!.transformToByteArray(), contentType: ContentType };
       } catch (error) {
-        // The pointer has been moved, and this content removed.
+        // The pointer was moved after it was read, and this content removed.
         if (statusOf(error) !== 404 || tries >= triesMax) throw error;
       }
     }
   }
 
-  /** Moves the pointer to an object, which is made when the token is known not to be stale. */
+  /** Moves the pointer to an object. The object is created only once the token is known not to be stale. */
   async #move(
     token: bigint,
     objectFor: (before: string | undefined) => Promise<string | undefined>,
@@ -147,7 +160,7 @@ export class S3Fence implements Fence<S3Content> {
       const { pointer, etag } = await this.#look();
       if (pointer.token > token) throw stale(this.#key, token);
       const object = await objectFor(pointer.object);
-      // Already moved by us: an answer was lost, and the client has asked again.
+      // This call has already moved the pointer: the answer was lost, and the client retried.
       if (pointer.token === token && pointer.object === object) return;
       const text = JSON.stringify({ token: String(token), object });
       const condition = etag === undefined ? { IfNoneMatch: "*" } : { IfMatch: this.#form(etag) };
@@ -183,7 +196,7 @@ export class S3Fence implements Fence<S3Content> {
       await this.#client.putObject({ ...this.#at(key), Body: body, ...condition });
       return true;
     } catch (error) {
-      // 409: another write to it is under way. 404: nothing is there that could match.
+      // 409: another write to the key is in flight. 404: there is no object to match.
       if ([404, 409, 412].includes(statusOf(error) ?? 0)) return false;
       throw error;
     }
@@ -194,7 +207,7 @@ export class S3Fence implements Fence<S3Content> {
     await this.#client.putObject({ ...this.#at(key), Body: body, ...type });
   }
 
-  /** An object that stays because this fails serves nobody, and harms nobody. */
+  /** Best effort: an object that is left over is never read. */
   async #delete(key: string): Promise<void> {
     await this.#client.deleteObject(this.#at(key)).catch(() => undefined);
   }
@@ -219,7 +232,7 @@ function pointerOf(bytes: Uint8Array, key: string): Pointer {
     >;
     if (object === undefined || object.startsWith(`${key}.`)) return { token: parseToken(token!), object };
   } catch {
-    // Something else.
+    // Not the JSON of a pointer.
   }
   throw new FenceError("RESOURCE_UNFIT", `the object ${key} is not a fence's`);
 }

@@ -26,7 +26,7 @@ test("the smallest and the greatest token are read from text and accepted", () =
   checkToken(tokenMax);
 });
 
-test("a later generation's tokens are all greater, and the last one's are tokens", () => {
+test("tokens of a later generation are all greater, and those of the last generation are valid", () => {
   const last = 2n ** 53n - 1n;
   expect(tokenInGeneration(5n, 0)).toBe(5n);
   expect(tokenInGeneration(1n, 8)).toBeGreaterThan(tokenInGeneration(last, 7));

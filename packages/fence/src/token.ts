@@ -1,15 +1,16 @@
 import { FenceError } from "./errors.js";
 
-/** The greatest token: resources keep tokens as signed numbers of 64 bits. */
+/** The greatest token: resources store tokens as signed 64-bit integers. */
 export const tokenMax = 2n ** 63n - 1n;
 
-/** The tokens of one generation. Those of every ground are below this for its first two million tenures. */
+/**
+ * The number of tokens in one generation. On every ground the first two million tenures get smaller tokens.
+ */
 const generationTokens = 2n ** 53n;
 
 /** @throws FenceError `TOKEN_INVALID` unless it is a bigint from 1 to {@link tokenMax} */
 export function checkToken(token: bigint): void {
-  // Callers without types pass numbers and text, too: a number may have been rounded, and text compares
-  // wrongly.
+  // Callers without types also pass numbers, which may have been rounded, and text, which compares wrongly.
   if (typeof token !== "bigint" || token < 1n || token > tokenMax)
     throw new FenceError("TOKEN_INVALID", `${shown(token)} is not a token: a bigint from 1 to 2^63 - 1`);
 }
@@ -41,14 +42,14 @@ export function parseToken(text: string): bigint {
 }
 
 /**
- * The token that a fence should get after a resource has moved to another ground. Each ground counts in its
- * own way (members by time, a core by revisions, stores from 1), so the first token of the new ground may
- * be smaller than the last of the old one, and the fence would refuse every new holder. Each move takes the
- * next generation, whose tokens are all greater than those of the generation before.
+ * Maps a token so that a fence accepts it after its resource has moved to another ground. Each ground counts
+ * in its own way (members by time, a core by revisions, stores from 1), so the first token of the new ground
+ * may be smaller than the last one of the old ground, and the fence would refuse every new holder. Use the
+ * next generation for each move: all of its tokens are greater than those of the previous generation.
  *
  * @param generation 0 for the first ground, at most 1,023
- * @throws FenceError `TOKEN_INVALID` if the token is 2^53 or more (stores that can only write, after some
- *   two million tenures) or the generation is out of range
+ * @throws FenceError `TOKEN_INVALID` if the generation is out of range or the token is 2^53 or more (only on
+ *   stores without reads, after some two million tenures)
  *
  * @example
  * ```ts

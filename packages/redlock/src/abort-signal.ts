@@ -1,12 +1,12 @@
 import type { LeaseSet } from "leasehold";
 
 /**
- * Aborts when a lease is lost. Reading `aborted` or `error`, and `throwIfAborted`, check the clock first, so
- * they are right in the first statement after a pause. `error` and `reason` are the same.
+ * Aborts when a lease is lost. `aborted`, `error` and `throwIfAborted` check the clock first, so they are
+ * right in the first statement after a pause. `error` equals `reason`.
  */
 export type RedlockAbortSignal = AbortSignal & { error?: Error };
 
-/** The signal of a routine under these leases. Until `stop`, `onLost` is called with the error of a loss. */
+/** The signal for a routine that holds these leases. Until `stop`, a loss calls `onLost` with its error. */
 export function signalOf(
   leases: LeaseSet,
   errorOf: (loss: unknown) => Error,

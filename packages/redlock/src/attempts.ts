@@ -3,13 +3,13 @@ import { ExecutionError, type ExecutionResult, type ExecutionStats, ResourceLock
 import type { Client } from "./ground.js";
 import { drawDelayMs, type Settings } from "./settings.js";
 
-/** Attempts that a result or an error keeps. */
+/** The number of attempts that a result or an error keeps. */
 const attemptsMax = 1_000;
 
-/** The longest time that a timer can wait. */
+/** The longest delay of a timer. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** Errors after which the next attempt may succeed. A program's mistakes are thrown at once, as they are. */
+/** Errors after which the next attempt may succeed. A mistake of the program is thrown at once, unchanged. */
 const passing = new Set<ErrorCode>([
   "LEASE_HELD",
   "LEASE_BROKEN",
@@ -23,17 +23,20 @@ const passing = new Set<ErrorCode>([
   "CLOCK_SKEW",
 ]);
 
-/** A call that is attempted until it succeeds. */
+/** A call that is retried until it succeeds. */
 export interface Operation<T> {
   readonly settings: Settings;
-  /** One attempt. An attempt that `waits` gets the time until the next one, for which it may wait. */
+  /**
+   * One attempt. If the operation `waits`, the attempt gets the time until the next one and may wait that
+   * long.
+   */
   readonly attempt: (waitMs: number) => Promise<T>;
   readonly waits?: boolean;
-  /** Whether a lost lease is an error like others, after which the next attempt may succeed. */
+  /** Whether a lost lease is retried like other errors, because the next attempt may succeed. */
   readonly survivesLoss?: boolean;
 }
 
-/** Retries as redlock's settings say. */
+/** Retries according to redlock's settings. */
 export class Attempts {
   readonly #client: Client;
   readonly #quit: AbortSignal;
@@ -45,7 +48,7 @@ export class Attempts {
     this.#onError = onError;
   }
 
-  /** Attempts until one succeeds, `retryCount` + 1 times at most. */
+  /** Attempts until one succeeds, at most `retryCount` + 1 times. */
   async execute<T>(operation: Operation<T>): Promise<{ value: T } & ExecutionResult> {
     const { settings, attempt, waits = false } = operation;
     const attempts: Promise<ExecutionStats>[] = [];
@@ -71,7 +74,7 @@ export class Attempts {
     }
   }
 
-  /** One attempt of the only client, with its error if it failed. */
+  /** The statistics of one attempt. There is one client, so there is one vote. */
   async stats(error?: Error): Promise<ExecutionStats> {
     const client = this.#client;
     return {
@@ -82,7 +85,7 @@ export class Attempts {
     };
   }
 
-  /** Waits, at least until timers have had a turn: attempts without delays would block the event loop. */
+  /** Waits at least until timers have run: attempts without delays would block the event loop. */
   async #pause(ms: number): Promise<void> {
     const signal = this.#quit;
     await new Promise<void>((resolve, reject) => {
@@ -108,14 +111,14 @@ function keep(attempts: Promise<ExecutionStats>[], stats: Promise<ExecutionStats
   attempts.push(stats);
 }
 
-/** The error of an attempt as redlock has it. */
+/** Maps the error of an attempt to redlock's. */
 function voteOf(error: unknown): Error {
   if (error instanceof LeaseholdError && (error.code === "LEASE_HELD" || error.code === "TIMEOUT"))
     return new ResourceLockedError("Another holds one of the resources.", { cause: error });
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** The error of a call whose lock was lost. */
+/** The error for a call whose lock was lost. */
 export function lossOf(loss: unknown, attempts: ExecutionError["attempts"] = []): ExecutionError {
   return new ExecutionError("The lock was lost.", attempts, { cause: loss });
 }

@@ -1,6 +1,6 @@
 import type { Client } from "./ground.js";
 
-/** Another holds one of the resources, or the lock is no longer held. */
+/** Another client holds one of the resources, or the lock is no longer held. */
 export class ResourceLockedError extends Error {
   override readonly message: string;
 
@@ -11,7 +11,7 @@ export class ResourceLockedError extends Error {
   }
 }
 
-/** How one attempt went. There is one client, the ground, so one vote decides. */
+/** The result of one attempt. There is one client, the ground, so one vote decides. */
 export interface ExecutionStats {
   readonly membershipSize: number;
   readonly quorumSize: number;
@@ -30,8 +30,8 @@ export interface ExecutionResult {
 }
 
 /**
- * All attempts of a call failed, or its lock is no longer held: then `cause` is the lease's `LeaseLostError`,
- * if a lease was lost.
+ * All attempts of a call failed, or its lock is no longer held. If a lease was lost, `cause` is its
+ * `LeaseLostError`.
  */
 export class ExecutionError extends Error {
   override readonly message: string;

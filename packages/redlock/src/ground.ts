@@ -1,14 +1,14 @@
 import { LeaseholdError, type Leases, open } from "leasehold";
 
-/** Leases that are open, or the addresses of a ground, separated by spaces: in place of a Redis client. */
+/** Takes the place of a Redis client: open leases, or the addresses of a ground, separated by spaces. */
 export type Client = Leases | string;
 
 const oneGround = "Redlock takes one Leases, or the addresses of one ground";
 
-/** Addresses that one ground may have. */
+/** The number of addresses that one ground may have. */
 const addressesMax = 1_000;
 
-/** The leases of a {@link Redlock}. Those of addresses are opened when they are first needed. */
+/** The leases of a {@link Redlock}. Addresses are opened on first use. */
 export class Ground {
   readonly client: Client;
   readonly #addresses: readonly string[];
@@ -26,7 +26,7 @@ export class Ground {
     if (leases !== undefined) this.#opening = Promise.resolve(leases);
   }
 
-  /** @throws LeaseholdError as `open` does; the next call opens again. `CLOSED` after {@link close}. */
+  /** @throws LeaseholdError as `open` does; the next call then retries. `CLOSED` after {@link close}. */
   async leases(): Promise<Leases> {
     if (this.#isClosed) throw new LeaseholdError("CLOSED");
     const opening = (this.#opening ??= open(...few(this.#addresses)));

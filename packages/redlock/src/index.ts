@@ -1,6 +1,6 @@
 /**
- * The API of npm's `redlock` 5.0.0-beta.2 on leases of Leasehold. A program changes the import and what it
- * gives to the constructor.
+ * The API of npm's `redlock` 5.0.0-beta.2 on leases of Leasehold. A program changes the import and the
+ * constructor's first argument.
  */
 export { Lock, Redlock, Redlock as default, type UsingContext } from "./redlock.js";
 export type { RedlockAbortSignal } from "./abort-signal.js";

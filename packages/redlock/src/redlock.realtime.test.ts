@@ -30,7 +30,7 @@ describe.concurrent("the drop-in in memory", () => {
 });
 
 describe.concurrent("beyond redlock", () => {
-  test("each lock has greater tokens than those before, also in a routine", async () => {
+  test("each lock has greater tokens than earlier locks, also in a routine", async () => {
     const redlock = create();
     const first = await redlock.acquire(["t/b", "t/a"], 5_000);
     const before = first.tokens;
@@ -92,7 +92,7 @@ describe.concurrent("beyond redlock", () => {
     await expect(extension).rejects.toMatchObject({ name: "ExecutionError", cause: { code: "LEASE_LOST" } });
   });
 
-  test("a call that cannot get one of several holds none while it waits", async () => {
+  test("a call that cannot get one of several resources holds none while it waits", async () => {
     const redlock = create();
     await using taken = await leases.acquire("w/b");
     const both = redlock.acquire(["w/a", "w/b"], 2_000, { retryCount: 2, retryDelay: 300, retryJitter: 0 });
@@ -104,7 +104,7 @@ describe.concurrent("beyond redlock", () => {
     expect((await both).attempts.length).toBeGreaterThan(1);
   });
 
-  test("a caller gets a single resource as soon as it is free", async () => {
+  test("a caller acquires a single resource as soon as it is free", async () => {
     const redlock = create();
     const taken = await leases.acquire("soon");
     const next = redlock.acquire(["soon"], 2_000, { retryCount: 1, retryDelay: 20_000, retryJitter: 0 });
@@ -115,7 +115,7 @@ describe.concurrent("beyond redlock", () => {
     expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 
-  test("a program's mistake is reported at once, as it is", async () => {
+  test("a mistake of the program is reported at once, unchanged", async () => {
     const redlock = create({ retryCount: -1 });
     await expect(redlock.acquire([""], 2_000)).rejects.toMatchObject({ code: "INVALID_NAME" });
     await expect(redlock.acquire([], 2_000)).rejects.toMatchObject({ code: "INVALID_NAME" });
@@ -124,7 +124,7 @@ describe.concurrent("beyond redlock", () => {
     await (await redlock.acquire(many.slice(1), 2_000)).release();
   });
 
-  test("quit ends the calls that wait, and the work of routines", async () => {
+  test("quit ends the calls that wait and the work of routines", async () => {
     const redlock = new Redlock(address, { retryCount: -1, retryDelay: 20_000 });
     await using taken = await leases.acquire("q/a");
     const waiting = [redlock.acquire(["q/a"], 2_000), redlock.acquire(["q/a", "q/b"], 2_000)];
@@ -154,7 +154,7 @@ describe.concurrent("beyond redlock", () => {
     expect(taken.remaining()).toBeGreaterThan(0);
   });
 
-  test("it takes one ground: leases, or addresses", async () => {
+  test("the constructor takes one ground: leases, or addresses", async () => {
     expect(() => new Redlock([])).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
     expect(() => new Redlock([leases, leases])).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
     expect(() => new Redlock([leases, address])).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
@@ -164,7 +164,7 @@ describe.concurrent("beyond redlock", () => {
   });
 });
 
-test("in the first statement after a pause a routine knows that the lock is lost", async () => {
+test("a routine detects in the first statement after a pause that the lock is lost", async () => {
   const redlock = create(once);
   const errors: Error[] = [];
   redlock.on("error", (error: Error) => errors.push(error));

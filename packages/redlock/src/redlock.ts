@@ -11,22 +11,22 @@ import { Tenure } from "./tenure.js";
 
 /** The second argument of a routine of {@link Redlock.using}. */
 export interface UsingContext {
-  /** The lock, for its {@link Lock.tokens}. It ends with the routine, however long that takes. */
+  /** The lock, for its {@link Lock.tokens}. It ends with the routine, however long the routine takes. */
   readonly lock: Lock;
 }
 
 type Routine<T> = (signal: RedlockAbortSignal, context: UsingContext) => Promise<T>;
 
 /**
- * npm's `redlock` 5 on leases of Leasehold: the same calls, settings and errors. The package's README
- * lists the differences.
+ * npm's `redlock` 5 on leases of Leasehold: the same calls, settings and errors. The package's README lists
+ * the differences.
  *
- * A lock's leases renew themselves and are released at the end of its duration. When the process crashes, the
- * resources stay blocked for the first `duration`, or for the nearest that the ground allows (from
+ * A lock's leases renew themselves, and are released at the end of its duration. If the process crashes, the
+ * resources stay blocked for the first `duration`, or for the nearest one that the ground allows (from
  * `guarantees.ttlMinMs` to `guarantees.ttlMaxMs`, up to a quarter longer).
  *
- * An `error` event is emitted for each attempt that failed, also with a {@link ResourceLockedError}, and for
- * each lease lost in `using`. It needs no listener.
+ * Each failed attempt emits an `error` event, also with a {@link ResourceLockedError}, and so does each lease
+ * lost in `using`. The event needs no listener.
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ type Routine<T> = (signal: RedlockAbortSignal, context: UsingContext) => Promise
  * ```
  */
 export class Redlock extends EventEmitter {
-  /** The ground, in place of Redis' clients. */
+  /** The ground, in place of Redis clients. */
   readonly clients: Set<Client>;
   readonly settings: Settings;
   readonly #ground: Ground;
@@ -51,12 +51,12 @@ export class Redlock extends EventEmitter {
 
   /**
    * @param client open leases, or one or more addresses as `open` takes them, which are opened by the first
-   * call that needs them; also in an array, as redlock takes its clients.
-   * @throws LeaseholdError `INVALID_CONFIG` for nothing, or for more than one `Leases`.
+   *   call that needs them. An array is accepted, too, as in redlock.
+   * @throws LeaseholdError `INVALID_CONFIG` for an empty array, or for more than one `Leases`.
    */
   constructor(client: Client | Iterable<Client>, settings: Partial<Settings> = {}) {
     super();
-    // Node would throw an `error` that nobody listens to.
+    // Node throws an `error` event that has no listener.
     this.on("error", () => undefined);
     this.#ground = new Ground(client);
     const { client: only } = this.#ground;
@@ -65,18 +65,19 @@ export class Redlock extends EventEmitter {
     this.settings = withSettings(defaultSettings, settings);
   }
 
-  /** Closes the leases, which releases all locks. Calls that wait reject with `CLOSED`. */
+  /** Closes the leases, which releases all locks. Waiting calls reject with `CLOSED`. */
   async quit(): Promise<void> {
     this.#quit.abort(new LeaseholdError("CLOSED"));
     await this.#ground.close();
   }
 
   /**
-   * Takes all resources, 1 to 64, or none, for `duration` milliseconds: a whole number, 1 or more. One that
-   * is held is tried again, as the settings say; if it is the only one, it is taken as soon as it is free.
+   * Acquires all resources, from 1 to 64, or none, for `duration` milliseconds: a whole number, 1 or more. If
+   * one is held, the call retries according to the settings. A single resource is acquired as soon as it is
+   * free.
    *
    * @throws ExecutionError when all attempts failed. LeaseholdError `INVALID_DURATION`, and as `acquireAll`
-   * where another attempt would fail, too: `INVALID_NAME`, `PERMISSION_DENIED`, `CLOSED`.
+   *   where a retry would fail, too: `INVALID_NAME`, `PERMISSION_DENIED`, `CLOSED`.
    */
   async acquire(resources: string[], duration: number, settings?: Partial<Settings>): Promise<Lock> {
     checkDuration(duration);
@@ -86,9 +87,9 @@ export class Redlock extends EventEmitter {
   }
 
   /**
-   * Gives the resources back. The program must have stopped using them.
+   * Releases the resources. The program must have stopped using them.
    *
-   * @throws ExecutionError when the lock was no longer held. There is no other attempt: that cannot change.
+   * @throws ExecutionError when the lock was no longer held. There is no retry, as it would fail, too.
    */
   async release(lock: Lock, _settings?: Partial<Settings>): Promise<ExecutionResult> {
     if (await tenureOf(lock)?.release()) return { attempts: [this.#attempts.stats()] };
@@ -101,11 +102,11 @@ export class Redlock extends EventEmitter {
   }
 
   /**
-   * Lets a lock end `duration` milliseconds from now, sooner or later than it would have, and returns it
-   * anew: the expiration of the old one becomes 0. The leases are renewed first.
+   * Moves the end of a lock to `duration` milliseconds from now, which may be sooner or later than before,
+   * and returns a new lock; the expiration of the old one becomes 0. The leases are renewed first.
    *
-   * @throws ExecutionError when the lock is no longer held; when renewals failed though it is. LeaseholdError
-   * `INVALID_DURATION`.
+   * @throws ExecutionError when the lock is no longer held, or when renewals failed although it is.
+   *   LeaseholdError `INVALID_DURATION`.
    */
   async extend(existing: Lock, duration: number, settings?: Partial<Settings>): Promise<Lock> {
     checkDuration(duration);
@@ -123,11 +124,12 @@ export class Redlock extends EventEmitter {
   }
 
   /**
-   * Runs the routine while the resources are held, and resolves with its value. They are held until it has
-   * settled, and then released. When a lease is lost, `signal` aborts.
+   * Runs the routine while the resources are held, and resolves with its value. The resources are held until
+   * the routine has settled, and then released. When a lease is lost, `signal` aborts.
    *
-   * @throws as {@link acquire}; what the routine throws; ExecutionError when a lease was lost by its end.
-   * Error when the duration is not at least 100 ms longer than `automaticExtensionThreshold`.
+   * @throws as {@link acquire}; the routine's own errors; ExecutionError when a lease was lost before the
+   *   routine ended. Error when the duration is not at least 100 ms longer than
+   *   `automaticExtensionThreshold`.
    */
   async using<T>(
     resources: string[],
@@ -187,23 +189,26 @@ export class Redlock extends EventEmitter {
       const ttl = Math.min(Math.max(durationMs, ttlMinMs), ttlMaxMs);
       return leases.acquireAll(resources, { ttl, wait: waitMs });
     };
-    // Of several, those at hand would be held while the call waits for another.
+    // With several resources, the free ones would be held while the call waits for another.
     return this.#attempts.execute({ settings, attempt, waits: resources.length === 1, survivesLoss: true });
   }
 }
 
-/** Resources that are held for a time, from {@link Redlock.acquire} or an extension. */
+/** Resources that are held for a limited time, from {@link Redlock.acquire} or an extension. */
 export class Lock {
   readonly redlock: Redlock;
   readonly resources: string[];
-  /** Random text that differs for each call of `acquire`. It proves nothing: see {@link tokens}. */
+  /** Random text, different for each call of `acquire`. It proves nothing: see {@link tokens}. */
   readonly value: string;
   readonly attempts: ReadonlyArray<Promise<ExecutionStats>>;
   readonly #tenure: Tenure;
   readonly #end: Deadline;
   #isReplaced = false;
 
-  /** @param durationMs until its expiration; Infinity for a lock of `using`, which ends with the routine. */
+  /**
+   * @param durationMs until the lock's expiration; Infinity for a lock of `using`, which ends with the
+   *   routine.
+   */
   constructor(
     redlock: Redlock,
     resources: string[],
@@ -223,11 +228,12 @@ export class Lock {
   }
 
   /**
-   * Until when the resources are certainly held, by this machine's clock (milliseconds since 1970); 0 when
-   * they no longer are, and for a lock that was extended. By default that is `duration` - 1 % - 2 ms from the
-   * attempt that succeeded, and never later than the leases' own end, which moves on with each renewal.
+   * The time until which the resources are certainly held, by this machine's clock, in milliseconds since
+   * 1970. 0 when they are no longer held, and for a lock that was extended. By default it is `duration` - 1 %
+   * - 2 ms after the successful attempt, and never later than the leases' own end, which moves with each
+   * renewal.
    *
-   * It reads the clocks, so it is right after a blocked event loop or a stopped process, too.
+   * Each read checks the clocks, so it is also right after a blocked event loop or a stopped process.
    */
   get expiration(): number {
     const leftMs = this.#isReplaced ? 0 : Math.min(this.#end.leftMs(), this.#tenure.remainingMs());
@@ -235,8 +241,8 @@ export class Lock {
   }
 
   /**
-   * The fencing token of each resource: greater for each later lock of it. Pass it to what the lock protects,
-   * which should refuse a smaller one than the greatest it has seen. Redlock has none.
+   * The fencing token of each resource, greater for each later lock of it. Pass it to the protected resource,
+   * which should refuse a token smaller than the greatest it has seen. Redlock has no tokens.
    */
   get tokens(): ReadonlyMap<string, bigint> {
     return new Map(this.#tenure.leases.leases.map(({ resource, token }) => [resource, token]));
@@ -256,12 +262,12 @@ export class Lock {
 const tenures = new WeakMap<Lock, Tenure>();
 const replacers = new WeakMap<Lock, () => void>();
 
-/** The leases of a lock; undefined for an object that is none. */
+/** The leases of a lock; undefined for an object that is not a lock. */
 function tenureOf(lock: Lock): Tenure | undefined {
   return tenures.get(lock);
 }
 
-/** Invalidates a lock of which there is an extension: the other one has the expiration. */
+/** Invalidates a lock that was extended: the new lock has the expiration. */
 function replace(lock: Lock): void {
   replacers.get(lock)?.();
 }

@@ -1,12 +1,12 @@
 import type { LeaseSet } from "leasehold";
 import { Deadline } from "./deadline.js";
 
-/** The longest time that a timer can wait. */
+/** The longest delay of a timer. */
 const timerMsMax = 2 ** 31 - 1;
 
 /**
- * The leases of a lock and of those that its extensions returned. They renew themselves, so the end of the
- * lock's duration is kept here: they are then released.
+ * The leases shared by a lock and its extensions. They renew themselves, so this class keeps the end of the
+ * lock's duration and releases them then.
  */
 export class Tenure {
   readonly leases: LeaseSet;
@@ -21,7 +21,7 @@ export class Tenure {
     if (durationMs !== Infinity) this.#endInTime();
   }
 
-  /** Milliseconds for which the resources are certainly held. Once 0, it stays 0. */
+  /** Milliseconds for which the resources are certainly held. Once it is 0, it stays 0. */
   remainingMs(): number {
     if (this.#isOver) return 0;
     const leftMs = Math.min(this.#end.leftMs(), this.leases.remaining());
@@ -30,7 +30,7 @@ export class Tenure {
     return 0;
   }
 
-  /** Renews the leases, which then last at least as long as renewals can make them, and moves the end. */
+  /** Renews the leases, so that they last as long as a renewal allows, and moves the end. */
   async extend(durationMs: number): Promise<void> {
     this.#assertHeld();
     await Promise.all(this.leases.leases.map((lease) => lease.renew()));
@@ -40,7 +40,7 @@ export class Tenure {
     this.#endInTime();
   }
 
-  /** Resolves with true if the leases were held until now. */
+  /** Resolves with true if the leases were held until this call. */
   async release(): Promise<boolean> {
     const wasHeld = !this.#isOver && this.#end.leftMs() > 0 && this.leases.remaining() > 0;
     this.#isOver = true;
@@ -50,7 +50,7 @@ export class Tenure {
   }
 
   #assertHeld(): void {
-    // At the end of the duration this releases the leases.
+    // Called for its effect: after the end of the duration it releases the leases.
     this.remainingMs();
     this.leases.assertHeld();
   }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { leasehold, packagesFolder } from "../../../../test/support/built.js";
 
-test("it prints its address, serves pages there, and ends on a signal", async () => {
+test("the command prints its address, serves pages there, and ends on a signal", async () => {
   const pages = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
   writeFileSync(join(pages, "index.html"), "first");
   const serve = `import { serveDocs } from ${JSON.stringify(join(packagesFolder, "docs/dist/command/serve.js"))};
@@ -27,7 +27,7 @@ process.exitCode = await serveDocs("127.0.0.1:0", ${JSON.stringify(pages)});`;
   }
 });
 
-test("other machines are not served", async () => {
+test("requests from other machines are refused", async () => {
   const refused = await leasehold(["docs", "--address", "0.0.0.0:0"]).finished;
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("serves this machine only")]);
 });

@@ -6,7 +6,7 @@ import { docsServer } from "../server/docs-server.js";
 
 const builtPages = fileURLToPath(new URL("../../pages", import.meta.url));
 
-/** Serves the pages to browsers of this machine, until a signal. */
+/** Serves the pages to browsers on this machine until a signal. */
 export async function serveDocs(address: string, pages: string = builtPages): Promise<number> {
   const { host, port } = parseAddress(address);
   if (!isLoopback(host)) throw usageError(`docs serves this machine only, and not ${address}`);

@@ -8,7 +8,7 @@ import type { WebServer } from "@leasehold/console/web";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { docsServer } from "./docs-server.js";
 
-/** The server of a small site. The built one is in `test/site`. */
+/** The tests serve a small site. `test/site` tests the built one. */
 
 const policyOf = (rest: string) =>
   `<meta http-equiv="Content-Security-Policy" content="default-src 'none'${rest}">`;
@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The path goes as it is: no client puts it right. */
+/** Sends the path unchanged; `fetch` would normalize it. */
 async function ask(path: string, headers: Record<string, string> = {}, method = "GET") {
   const asked = request({ host: "127.0.0.1", port, path, method, headers }).end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
@@ -53,7 +53,7 @@ async function ask(path: string, headers: Record<string, string> = {}, method = 
 
 const html = "text/html; charset=utf-8";
 
-test("pages have addresses with and without their ending, and each file its type", async () => {
+test("pages are served with and without their ending, and each file with its type", async () => {
   expect(await ask("/")).toMatchObject({ status: 200, type: html, text: expect.stringContaining("first") });
   expect(await ask("/docs/quick%20start")).toMatchObject({ status: 200, type: html, text: "quick" });
   expect(await ask("/docs/quick%20start.html?x=1")).toMatchObject({ status: 200, text: "quick" });
@@ -65,7 +65,7 @@ test("pages have addresses with and without their ending, and each file its type
   expect(await ask("/", {}, "PUT")).toMatchObject({ status: 405 });
 });
 
-test("each page has its own policy as a header, and the playground's frame has no origin", async () => {
+test("each page has its own policy as a header, and the playground's frame has an opaque origin", async () => {
   const end = "; frame-ancestors 'self'";
   expect((await ask("/")).policy).toBe(`default-src 'none'${hashed}${end}`);
   expect((await ask("/playground/frame.html")).policy).toBe(
@@ -105,13 +105,13 @@ test.each([
   expect(text).not.toContain("secret");
 });
 
-test("a name that another site leads here, and its requests, are refused", async () => {
+test("a host name that another site points here is refused, and so are its requests", async () => {
   expect(await ask("/", { host: `localhost:${port}` })).toMatchObject({ status: 200 });
   expect(await ask("/", { host: `evil.example:${port}` })).toMatchObject({ status: 421 });
   expect(await ask("/", { "sec-fetch-site": "cross-site" })).toMatchObject({ status: 403 });
 });
 
-test("256 connections are served at a time, and one more is closed", async () => {
+test("256 connections are served at a time, and another one is closed", async () => {
   const crowded = docsServer(join(folder, "pages"), "127.0.0.1");
   onTestFinished(() => crowded.close());
   const at = Number((await crowded.listen({ host: "127.0.0.1", port: 0 })).split(":")[1]);

@@ -16,15 +16,18 @@ const types: Readonly<Record<string, string>> = {
   ".webp": "image/webp",
 };
 
-/** For files that are no pages, and the theatre's page, which names none of its own. */
+/** The policy for files other than pages, and for the theatre's page, which has none of its own. */
 const strictPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'";
 const frames = "; frame-ancestors 'self'";
-/** Code that a reader has written runs here: without an origin, also where the frame is opened by itself. */
+/**
+ * This frame runs code that a reader has written. It has an opaque origin, also when it is opened directly.
+ */
 const playground = "/playground/frame.html";
 
 /**
- * Serves a built site. Only what lies in the folder now has an address: no form of path leads elsewhere.
+ * Serves a built site. The addresses are those of the files in the folder at this time; no form of path leads
+ * elsewhere.
  *
  * @throws LeaseholdError `INVALID_CONFIG` when there is no site
  */
@@ -54,7 +57,10 @@ export function docsServer(folder: string, host: string): WebServer {
   });
 }
 
-/** The files by their addresses: a page has one without its ending, too, and an index that of its folder. */
+/**
+ * The files by their addresses. A page also has an address without its ending, and an index that of its
+ * folder.
+ */
 function filesOf(folder: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const entry of entriesOf(folder)) {
@@ -97,7 +103,7 @@ async function sendFile(
   const content = await readFile(file);
   const type = types[extname(file)];
   if (file.endsWith(".html")) {
-    // A page names its scripts by their hashes, in a policy that any host of files serves with it.
+    // A page contains its own policy, with the hashes of its scripts, so that any static host enforces it.
     const [, own = strictPolicy] =
       /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(content.toString("utf8")) ?? [];
     const sandbox = isSandboxed ? "; sandbox allow-scripts" : "";
