@@ -32,37 +32,40 @@ export interface GatewayOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
   /**
-   * A file of users with their rights, read again when it changes. Absent: whoever reaches the port may do
-   * all.
+   * A file of users with their rights, read again when it changes. Absent: any client that reaches the port
+   * has all rights.
    */
   readonly usersFile?: string | undefined;
-  /** JSON Web Tokens of this issuer prove users, too: those of the file with `jwt`. Needs `usersFile`. */
+  /** Tokens of this issuer authenticate users whose line in the file has `jwt`. Needs `usersFile`. */
   readonly jwt?: IssuerOptions | undefined;
-  /** Files of the certificate and its key, and of the authority of clients' certificates. Absent: no TLS. */
+  /** Files of the certificate and its key, and of the CA of clients' certificates. Absent: no TLS. */
   readonly tls?:
     | { readonly cert: string; readonly key: string; readonly clientCa?: string | undefined }
     | undefined;
-  /** Serves networks without users or without TLS. Default false: such a gateway is refused. */
+  /**
+   * Allows a gateway without users or without TLS on an address that other machines can reach. Default false:
+   * such a gateway refuses to start.
+   */
   readonly insecure?: boolean | undefined;
   readonly logger?: Logger | undefined;
-  /** Counts requests, refusals and sessions there, and shows in `/readyz` whether the ground answers. */
+  /** Counts requests, refusals and sessions there, and reports in `/readyz` whether the ground answers. */
   readonly metrics?: Metrics | undefined;
 }
 
 export interface RunningGateway {
-  /** Where it is served, with the port that it got. */
+  /** The URL, with the actual port. */
   readonly url: string;
-  /** Sessions, watches, and leases that are held or waited for. */
+  /** The numbers of sessions, of watches, and of leases that are held or waited for. */
   status(): { readonly sessions: number; readonly watches: number; readonly leases: number };
-  /** Ends it. Its clients' leases are not released: they expire. `leases` stay open. */
+  /** Stops the gateway. Its clients' leases are not released; they expire. `leases` stay open. */
   close(): Promise<void>;
 }
 
 /**
  * Serves leases to clients over HTTP (`docs/gateway.md`).
  *
- * @throws LeaseholdError `INVALID_CONFIG`: a file cannot be used, the address cannot be listened at, or it
- *   can be reached from other machines and there are no users or there is no TLS.
+ * @throws LeaseholdError `INVALID_CONFIG`: a file cannot be used, the gateway cannot listen at the address,
+ *   or other machines can reach the address and there are no users or there is no TLS.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400");
@@ -147,7 +150,7 @@ interface Watched<T> {
   close(): void;
 }
 
-/** The users of now: a file that has become wrong leaves those of before. */
+/** The current users. A file that becomes invalid leaves the previous users in place. */
 function watchUsers(file: string, logger: Logger): Promise<Watched<Users>> {
   const read = async (): Promise<Users> => parseUsers(await textOf(file));
   return FileWatch.start({ paths: [file], read, world: realWorld(), logger, everyMs: watchMs });

@@ -1,7 +1,7 @@
 import { resourcesMax } from "../sessions/limits.js";
 import type { Fields } from "./schema.js";
 
-/** Characters of a name: it has at most 512 bytes. */
+/** The most characters of a name. Names have at most 512 bytes. */
 export const nameLengthMax = 512;
 
 const resource = {

@@ -12,7 +12,7 @@ import { acquireFields, cancelFields, handOverFields } from "./fields.js";
 import { HttpRefusal, problemOf } from "./problem.js";
 import { type Answer, routesOf } from "./routes.js";
 
-/** Any request to any route: it is answered or refused with a reason, and nothing of it stays. */
+/** Any request to any route is answered or refused with a reason, and leaves nothing behind. */
 
 const names = ["a", "b", "a/~rw", "a/", "../a", "a%2Fb", "a\0", "\u202ea", "аdmin", "~/1", "x/~0", ""];
 const odd = fc.oneof(
@@ -63,14 +63,14 @@ const body = fc.oneof(
     weight: 8,
     arbitrary: fc.array(field, { maxLength: 4 }).map((pairs) => Object.fromEntries(pairs) as unknown),
   },
-  // As JSON has it, `__proto__` is a field like any other.
+  // `JSON.parse` makes `__proto__` an ordinary field.
   { weight: 1, arbitrary: fc.constant<unknown>(JSON.parse('{"__proto__":{"resource":"a"},"resource":"a"}')) },
   { weight: 1, arbitrary: odd },
 );
 const request = fc.record({
   method: fc.constantFrom("GET", "POST", "DELETE", "PUT"),
   route: fc.nat(),
-  /** The place of an id among those of earlier answers, or another id. */
+  /** The index of an id from an earlier answer, or another id. */
   id: fc.oneof(
     { weight: 4, arbitrary: fc.nat() },
     { weight: 1, arbitrary: fc.constantFrom("s1", "s1.1", "..", "%2e", "a b") },
@@ -80,7 +80,7 @@ const request = fc.record({
     maxLength: 2,
   }),
   body,
-  /** With the method and only fields of the route. */
+  /** Whether the request has the route's method and only its fields. */
   fits: fc.boolean(),
   usesSession: fc.boolean(),
   owner: fc.constantFrom("ann", "bob"),
@@ -95,7 +95,7 @@ class Stage {
   readonly gateway: Gateway;
   readonly #routes;
   readonly #table: RouteTable;
-  /** Sessions and leases of earlier answers. */
+  /** Sessions and leases from earlier answers. */
   readonly #ids: string[] = [];
   readonly outcomes: string[] = [];
 
@@ -151,11 +151,11 @@ class Stage {
       await this.#cluster.advance(100);
     gone.abort(new Error("gone"));
     for (let turn = 0; turn < 100 && !state.isOver; turn += 1) await this.#cluster.advance(100);
-    if (!state.isOver) throw new Error(`it does not end: ${JSON.stringify(asked)}`);
+    if (!state.isOver) throw new Error(`no end of ${JSON.stringify(asked)}`);
     await settled;
   }
 
-  /** Sessions, leases and holders that are left when no client asks any more. */
+  /** Counts the sessions, leases and holders that are left once no client is waiting. */
   async left(): Promise<number[]> {
     await this.#cluster.advance(15_000);
     const { sessions, wanted } = this.gateway;
@@ -171,7 +171,7 @@ class Stage {
   #answered({ status, body: answered = {} }: Answer): void {
     this.outcomes.push(String(status));
     if (status < 200 || status >= 300 || JSON.stringify(answered) === undefined)
-      throw new Error(`it answers ${status}`);
+      throw new Error(`unexpected status ${status}`);
     if ("session" in answered) this.#ids.push(String(answered.session));
     if ("leases" in answered)
       for (const { lease } of answered.leases as { lease: string }[]) this.#ids.push(lease);
@@ -185,7 +185,7 @@ class Stage {
   }
 }
 
-test("is answered or refused, and leaves nothing behind", async () => {
+test("any request is answered or refused, and leaves nothing behind", async () => {
   const outcomes = new Map<string, number>();
   const requests = fc.array(request, { minLength: 1, maxLength: 40 });
   await fc.assert(
@@ -202,7 +202,7 @@ test("is answered or refused, and leaves nothing behind", async () => {
     expect([often, outcomes.get(often) ?? 0]).toEqual([often, expect.toSatisfy((count) => count > 4)]);
 });
 
-test("a file of users is read or refused with the line, whatever it says", () => {
+test("any file of users is read, or refused with the number of a line", () => {
   const hash = "0".repeat(63);
   const word = fc.oneof(
     fc.constantFrom(

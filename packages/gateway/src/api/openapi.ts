@@ -87,7 +87,7 @@ const schemas = {
   ]),
 };
 
-/** The API as OpenAPI 3.1, made of the routes that answer it. */
+/** The API as OpenAPI 3.1, generated from the routes that serve it. */
 export function openApiOf(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route);
@@ -166,7 +166,7 @@ function bodyOf(fields: Fields): object {
   return { required: isNeeded, content: { "application/json": { schema: jsonSchemaOf(fields) } } };
 }
 
-/** The verb and the words of the path, as one name. */
+/** The verb and the words of the path, joined into one name. */
 function operationIdOf(method: string, path: string): string {
   const words = path.split(/[/{}-]/).filter((word) => word !== "" && word !== "v1");
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");

@@ -1,7 +1,7 @@
 import { type ErrorCode, LeaseholdError, errorCodes } from "leasehold/common";
 import { type GatewayCode, GatewayError, gatewayCodes } from "../sessions/errors.js";
 
-/** A refusal of HTTP itself: no such path, a body that is too large. */
+/** A refusal at the level of HTTP, such as an unknown path or a body that is too large. */
 export class HttpRefusal extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** RFC 9457, with the code of the library. */
+/** A problem of RFC 9457, with the library's error code. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -49,7 +49,7 @@ const statuses: Readonly<Partial<Record<ErrorCode | GatewayCode, number>>> = {
   UNSUPPORTED: 501,
 };
 
-/** The answer to a request that has failed. A fault of the gateway itself shows nothing of its inside. */
+/** The answer to a request that failed. The answer to a fault of the gateway itself reveals no internals. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof GatewayError) {
     const { code, message } = error;

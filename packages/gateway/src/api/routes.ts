@@ -20,19 +20,19 @@ import {
 import { HttpRefusal } from "./problem.js";
 import { type Fields, readFields } from "./schema.js";
 
-/** The user who asks, with the rights of that user. */
+/** The user who sends a request, with that user's rights. */
 export interface Asker extends Call {
   /** @throws LeaseholdError `PERMISSION_DENIED` */
   must(action: Action, resource: string): void;
   may(action: Action, resource: string): boolean;
-  /** A line for those who look into what was done. */
+  /** Logs the action for audits. */
   audit(action: "requestRelease" | "handOver" | "break", resource: string, outcome: string): void;
 }
 
 export interface RouteRequest {
   readonly asker: Asker;
   readonly query: URLSearchParams;
-  /** The last part of the path, of routes with an id. */
+  /** The last segment of the path, for routes with an id. */
   readonly id: string;
   readonly body: unknown;
   /** `Prefer: wait`, ms. */
@@ -47,13 +47,13 @@ export interface Answer {
 
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
-  /** `{id}` stands for one part of the path. */
+  /** `{id}` stands for one segment of the path. */
   readonly path: string;
   readonly says: string;
   readonly fields?: Fields;
-  /** The parameters of the query, with what they are. */
+  /** The parameters of the query, with their descriptions. */
   readonly query?: Readonly<Record<string, string>>;
-  /** The name of the answer's form in `openapi.ts`. */
+  /** The name of the answer's schema in `openapi.ts`. */
   readonly answers: string;
   readonly codes: readonly string[];
   answer(request: RouteRequest): Promise<Answer> | Answer;
@@ -62,7 +62,7 @@ export interface Route {
 const listMax = 1_000;
 const timeout = 5_000;
 
-/** All that the gateway answers, but for the stream of changes. */
+/** All routes of the gateway except the stream of changes. */
 export function routesOf(leases: Leases, gateway: Gateway): readonly Route[] {
   return [...sessionRoutes(gateway), ...leaseRoutes(gateway), ...lookRoutes(leases), ...holderRoutes(leases)];
 }
@@ -176,7 +176,7 @@ function leaseRoutes(gateway: Gateway): Route[] {
 }
 
 function lookRoutes(leases: Leases): Route[] {
-  /** By prefix: all who ask at the same time share one list, which may be long. */
+  /** By prefix: concurrent requests share one list, which may be long. */
   const lists = new Map<string, Promise<ResourceHint[]>>();
   const listOf = (prefix: string): Promise<ResourceHint[]> =>
     getOrInsert(lists, prefix, () =>
@@ -311,12 +311,12 @@ function textOf(query: URLSearchParams, name: string, otherwise?: string): strin
   return text;
 }
 
-/** With the token as text, and whole milliseconds. */
+/** With the token as text and times in whole milliseconds. */
 export function plain({ token, remainingMs, ...more }: HolderAction | HolderHint | ResourceHint): object {
   return {
     ...more,
     ...(token !== undefined && { token: String(token) }),
-    // An end that is told may be late, and never early.
+    // A reported end may be late, but never early.
     ...(remainingMs !== undefined && { remainingMs: Math.ceil(remainingMs) }),
   };
 }

@@ -1,6 +1,6 @@
 import { LeaseholdError, isRecord } from "leasehold/common";
 
-/** The part of JSON Schema that the API's requests need: one table checks them and describes them. */
+/** The part of JSON Schema that the API's requests need. One table both validates and documents them. */
 export interface Field {
   readonly type: "string" | "integer" | "boolean" | "array" | "duration" | "json";
   readonly description: string;
@@ -14,7 +14,7 @@ export interface Field {
 export type Fields = Readonly<Record<string, Field>>;
 
 /**
- * The body of a request, as the fields say.
+ * Validates the body of a request against the fields.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, which names the field
  */
@@ -68,7 +68,7 @@ function whyNot(value: unknown, { type, choices, lengthMax, min, max }: Field): 
 
 const wrong = (why: string): LeaseholdError => new LeaseholdError("INVALID_CONFIG", why);
 
-/** The same as JSON Schema. */
+/** The fields as JSON Schema. */
 export function jsonSchemaOf(fields: Fields): object {
   return {
     type: "object",

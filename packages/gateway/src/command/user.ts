@@ -3,7 +3,7 @@ import { exitCode, printErrorLine, printLine } from "leasehold/cli";
 import { hashOf } from "../http/admission.js";
 import { parseUsers } from "../rights/users.js";
 
-/** Prints a line for the file of users, and to stderr the token: no file has it. */
+/** Prints a line for the file of users, and the token to stderr. No file contains the token. */
 export function printUser(name: string, rights: readonly string[]): number {
   const token = randomBytes(24).toString("base64url");
   const line = [name, `sha256:${hashOf(token)}`, ...rights].join(" ");

@@ -12,10 +12,10 @@ import { type TokenIssuer, isWebToken } from "./token-issuer.js";
 const anybody: User = { name: "", rights: everything };
 
 /**
- * The user of a request: by the bearer token, or by the certificate that the connection was opened with.
+ * The user of a request, from the bearer token or the certificate of the connection.
  *
- * @param issuer of JSON Web Tokens, if any is trusted
- * @throws LeaseholdError `UNAUTHENTICATED`, and `UNREACHABLE` if the issuer's keys cannot be had
+ * @param issuer of JSON Web Tokens, if one is trusted
+ * @throws LeaseholdError `UNAUTHENTICATED`, and `UNREACHABLE` if the issuer's keys are unavailable
  */
 export async function userOf(
   { headers, socket }: IncomingMessage,
@@ -44,8 +44,8 @@ export async function userOf(
 export const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 /**
- * Refuses what pages of other sites make a browser send. A gateway without users answers to the names of
- * loopback alone.
+ * Refuses requests that a page of another site makes a browser send. A gateway without users accepts only the
+ * host names of loopback.
  *
  * @throws HttpRefusal
  */

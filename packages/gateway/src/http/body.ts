@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { LeaseholdError } from "leasehold/common";
 import { HttpRefusal } from "../api/problem.js";
 
-/** The largest request: 64 names of the greatest length, as escapes, and data. */
+/** The largest body: 64 names of the greatest length, as escapes, and data. */
 export const bodyBytesMax = 256 * 1024;
 
 /**
@@ -12,7 +12,7 @@ export const bodyBytesMax = 256 * 1024;
  */
 export async function jsonOf(request: IncomingMessage): Promise<unknown> {
   const type = request.headers["content-type"];
-  // A page of another site can send any body with the types of forms, but none with this one.
+  // A page of another site can send any body with a type that forms have, but none with this type.
   if (type !== undefined && !/^application\/json\s*(?:;|$)/i.test(type))
     throw new HttpRefusal(415, "the body must be application/json");
   const parts: Buffer[] = [];

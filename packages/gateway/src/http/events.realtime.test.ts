@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-/** A client of the watch, and what it has read: the last state of each name. */
+/** A watching client, and what it has read: the last state of each name. */
 async function watcher(url: string): Promise<{
   answer: IncomingMessage;
   states: Map<string, string>;
@@ -45,7 +45,7 @@ async function watcher(url: string): Promise<{
   return { answer, states, counts, tokens };
 }
 
-it("a client that reads slowly is told all that is held, and the newest of what has changed", async () => {
+it("a client that reads slowly receives all held leases, and the newest change of each name", async () => {
   const leases = await open("memory:gateway-events");
   const other = await open("memory:gateway-events");
   const gateway = await startGateway(leases, { address: "127.0.0.1:0" });
@@ -59,7 +59,7 @@ it("a client that reads slowly is told all that is held, and the newest of what 
   const held = new Map(
     await Promise.all(names.map(async (name) => [name, await other.acquire(name, { data })] as const)),
   );
-  // More than sockets and buffers hold.
+  // More than the buffers of sockets and processes hold.
   const slow = await watcher(gateway.url);
   slow.answer.pause();
   const quick = await watcher(gateway.url);
@@ -79,7 +79,7 @@ it("a client that reads slowly is told all that is held, and the newest of what 
     .poll(() => [...slow.states.values()].filter((state) => state === "held").length)
     .toBe(names.length - 50);
   expect(slow.counts.resets).toBe(1);
-  // Changes of one name were merged.
+  // The slow client received fewer events, as changes of one name were merged.
   expect(slow.counts.events).toBeLessThan(quick.counts.events);
   expect(slow.tokens.get("many/turns")).toBe(quick.tokens.get("many/turns"));
   expect(gateway.status().watches).toBe(2);

@@ -3,14 +3,14 @@ import type { Charge } from "leasehold/common";
 import { plain } from "../api/routes.js";
 import type { Follower, NumberedChange } from "../watch/hub.js";
 
-/** Written ahead of a client's reading. */
+/** The most bytes written ahead of a client's reading. */
 const aheadBytesMax = 64 * 1024;
-/** A client that has not read for so long is cut off; it comes back with the last id. */
+/** A client that has not read for this long is disconnected. It reconnects with its last id. */
 const unreadMsMax = 30_000;
-/** So that either side notices when the connection is dead, and no proxy takes it for idle. */
+/** Keep-alive: either side detects a dead connection, and no proxy closes it as idle. */
 const beatMs = 10_000;
 
-/** The frames of changes: each is written down once for all that watch. */
+/** The frames of changes: each is serialized once for all watching clients. */
 const frames = new WeakMap<NumberedChange, string>();
 
 export interface StreamParts {
@@ -18,23 +18,23 @@ export interface StreamParts {
   readonly prefix: string;
   readonly isExact: boolean;
   maySee(resource: string): boolean;
-  /** Grows with the changes that wait for this client. */
+  /** Grows with the changes that are queued for this client. */
   readonly charge: Charge;
 }
 
 /**
- * Changes as server-sent events, for one client. One that reads slowly is told the newest change of each
- * name, and keeps nobody else waiting.
+ * Changes as server-sent events, for one client. A client that reads slowly receives only the newest change
+ * of each name, and delays no other client.
  */
 export class EventStream implements Follower {
   readonly prefix: string;
   readonly isExact: boolean;
   readonly #parts: StreamParts;
   readonly #beat: NodeJS.Timeout;
-  /** Leases that were held at the last reset and are not written yet, and the position behind them. */
+  /** Leases held at the last reset that are not written yet. `#position` is the id that follows them. */
   #held: Iterator<NumberedChange> | undefined;
   #position = "";
-  /** By name, in the order of their ids. */
+  /** Queued changes by name, in the order of their ids. */
   #waiting = new Map<string, NumberedChange>();
   #isFull = false;
   #readMs = performance.now();
@@ -73,7 +73,7 @@ export class EventStream implements Follower {
       this.#write(frameOf(numbered));
       return;
     }
-    // The newest goes to the end: the order is that of the ids.
+    // Delete and set again, so that the newest change comes last: the order is that of the ids.
     if (this.#waiting.delete(resource) || this.#parts.charge.tryAdd(1)) this.#waiting.set(resource, numbered);
     else this.#parts.response.destroy();
   }
@@ -83,7 +83,7 @@ export class EventStream implements Follower {
       const next = this.#held.next();
       if (next.done === true) {
         this.#held = undefined;
-        // The changes above have no id, as they come in no order: here the client is up to date.
+        // The leases above have no id, since they come in no order. At this point the client is up to date.
         this.#write(`id: ${this.#position}\n\n`);
       } else if (this.#parts.maySee(next.value.change.resource)) this.#write(bodyOf(next.value));
     }
@@ -110,7 +110,7 @@ export class EventStream implements Follower {
     const { response } = this.#parts;
     if (response.destroyed) return;
     const wasDrained = response.write(text);
-    // `drain` comes only after `write` has said so.
+    // `drain` is emitted only after `write` has returned false.
     if (wasDrained || response.writableLength < aheadBytesMax) return;
     if (!this.#isFull) this.#readMs = performance.now();
     this.#isFull = true;

@@ -1,7 +1,7 @@
 import { HttpRefusal } from "../api/problem.js";
 import type { Route } from "../api/routes.js";
 
-/** An id is of our own making: letters, digits, `-`, `_` and a dot. Nothing is decoded. */
+/** The gateway generates all ids, from letters, digits, `-`, `_` and dots. Nothing is decoded. */
 const idForm = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** Finds the route of a request. */

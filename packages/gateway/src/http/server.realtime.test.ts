@@ -69,7 +69,7 @@ const acquire = (
   signal?: AbortSignal,
 ): Promise<Reply<GrantAnswer>> => ask<GrantAnswer>(url, "POST", "/v1/leases", body, headers, signal);
 
-it("a lease is held until it is released, and meanwhile nobody else has it", async () => {
+it("a lease is held until it is released, and no other client has it meanwhile", async () => {
   const { gateway, other } = await gatewayOf();
   const { status, body } = await acquire(gateway.url, {
     resource: "reports/nightly",
@@ -102,14 +102,14 @@ it("a lease is held until it is released, and meanwhile nobody else has it", asy
   expect((await ask(gateway.url, "DELETE", `/v1/leases/${lease.lease}`)).status).toBe(204);
   const next = await other.tryAcquire("reports/nightly");
   expect(next!.token > BigInt(lease.token)).toBe(true);
-  // The session was of this lease alone.
+  // The session belonged to this lease alone.
   expect((await ask(gateway.url, "GET", `/v1/sessions/${body.session}`)).body).toMatchObject({
     code: "SESSION_GONE",
   });
   expect(gateway.status()).toEqual({ sessions: 0, watches: 0, leases: 0 });
 });
 
-it("a session that is not heard of ends, and its leases are free; one that is renewed keeps them", async () => {
+it("a session whose client is silent ends and frees its leases; one that is renewed keeps them", async () => {
   const { gateway, other } = await gatewayOf();
   const opened = await ask<SessionAnswer>(gateway.url, "POST", "/v1/sessions", { ttl: "1s" });
   expect([opened.status, opened.headers.get("location")]).toEqual([
@@ -133,7 +133,7 @@ it("a session that is not heard of ends, and its leases are free; one that is re
   });
 });
 
-it("a client that goes away while it waits gets nothing", async () => {
+it("a client that disconnects while it waits gets nothing", async () => {
   const { gateway, other } = await gatewayOf();
   const held = await other.acquire("wanted");
   const gone = new AbortController();
@@ -146,7 +146,7 @@ it("a client that goes away while it waits gets nothing", async () => {
   expect(await other.tryAcquire("wanted")).toBeDefined();
 });
 
-it("a request that is repeated with its key finds what the first has begun", async () => {
+it("a request that is repeated with its key finds the first one's call", async () => {
   const { gateway, other } = await gatewayOf();
   const key = { "idempotency-key": "backup-7" };
   const first = await acquire(gateway.url, { resource: "keyed" }, key);
@@ -169,13 +169,13 @@ it("a request that is repeated with its key finds what the first has begun", asy
     body: { waiting: true, session },
   });
   await held.release();
-  // The call was granted meanwhile, though nobody asked.
+  // The call was granted meanwhile, although no request was open.
   await expect.poll(async () => (await other.holder("slow")).state).toBe("held");
   const { status, body } = await acquire(gateway.url, { resource: "slow", session }, parts);
   expect([status, body.leases[0]?.resource]).toEqual([200, "slow"]);
   expect(await acquire(gateway.url, { resource: "x" }, { prefer: "wait=1" })).toMatchObject({ status: 400 });
 
-  // Neither what waits nor what was granted is kept for a client that does not want it any more.
+  // A client that cancels keeps neither its waiting calls nor its granted leases.
   const cancel = (of: string) => ask(gateway.url, "POST", `/v1/sessions/${session}/cancel`, { key: of });
   expect((await cancel("backup-7")).status).toBe(204);
   expect((await other.holder("slow")).state).toBe("free");
@@ -189,7 +189,7 @@ it("a request that is repeated with its key finds what the first has begun", asy
   expect((await cancel("never")).status).toBe(204);
 });
 
-it("readers share, counted leases have slots, and several names are had together", async () => {
+it("readers share, counted leases have slots, and several names are acquired together", async () => {
   const { gateway } = await gatewayOf();
   const readers = await Promise.all(
     [1, 2].map(() => acquire(gateway.url, { resource: "c/~rw", mode: "shared" })),
@@ -215,21 +215,21 @@ it("a gateway that stops leaves its leases to expire", async () => {
   expect(taken.token > BigInt(body.leases[0]!.token)).toBe(true);
 });
 
-it("changes are followed, and a client that comes back is told what it missed", async () => {
+it("changes are followed, and a client that reconnects receives what it missed", async () => {
   const { gateway, other } = await gatewayOf();
   await other.acquire("w/before");
   const first = await follow(`${gateway.url}/v1/watch?prefix=w/`);
   await expect.poll(() => first.events.map(({ name }) => name)).toEqual(["reset", "held"]);
   const lease = await other.acquire("w/now");
   await other.acquire("elsewhere");
-  // A lease that is released at once may not be reported.
+  // The watch may skip a lease that is released at once.
   await expect.poll(() => first.events.length).toBe(3);
   await lease.release();
   await expect
     .poll(() => first.events.map(({ name, data }) => `${name} ${data["resource"] ?? ""}`))
     .toEqual(["reset ", "held w/before", "held w/now", "free w/now"]);
   const { id } = first.events[2]!;
-  // Another client keeps the gateway's watch, so its changes are still known.
+  // Another client keeps the gateway's watch open, so it still records changes.
   const keeper = await follow(`${gateway.url}/v1/watch?prefix=none`);
   first.close();
   const back = await follow(`${gateway.url}/v1/watch?prefix=w/`, { "last-event-id": id! });
@@ -240,7 +240,7 @@ it("changes are followed, and a client that comes back is told what it missed", 
   await expect.poll(() => gateway.status().watches).toBe(0);
 });
 
-it("what is no request of the API is refused, and harms nothing", async () => {
+it("a request outside the API is refused, and harms nothing", async () => {
   const { gateway } = await gatewayOf();
   const { url } = gateway;
   const refused: readonly [string, Promise<Reply<Record<string, unknown>>>, number, string][] = [
@@ -284,7 +284,7 @@ it("what is no request of the API is refused, and harms nothing", async () => {
   const deep = `{"resource":"deep","data":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
   expect((await ask(url, "POST", "/v1/leases", deep)).status).toBeGreaterThanOrEqual(400);
   expect(gateway.status()).toEqual({ sessions: 0, watches: 0, leases: 0 });
-  // Each bound at its greatest value, and one above.
+  // Each limit at its greatest value, and one above.
   const padded = (bytes: number): string => `{"resource":"padded"${" ".repeat(bytes - 21)}}`;
   expect((await ask(url, "POST", "/v1/leases", padded(bodyBytesMax))).status).toBe(200);
   expect((await ask(url, "POST", "/v1/leases", padded(bodyBytesMax + 1))).status).toBe(413);
@@ -302,7 +302,7 @@ it("what is no request of the API is refused, and harms nothing", async () => {
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `name-${index}`);
 
-it("a name that leads here from outside is refused where there are no users", async () => {
+it("a gateway without users refuses a host name that points to it from outside", async () => {
   const { gateway } = await gatewayOf();
   const { port } = new URL(gateway.url);
   const sent = request({
@@ -328,7 +328,7 @@ it("a connection that never ends its headers is closed", async () => {
   expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
 });
 
-it("users may do what their rights allow, and have no part in others' sessions", async () => {
+it("users may do what their rights allow, and cannot use others' sessions", async () => {
   const file = join(tmpdir(), `gateway-users-${process.pid}`);
   ends.push(() => rmSync(file));
   const lines = [`ci sha256:${hashOf("ci-token")} hold:ci/`, `ops sha256:${hashOf("ops-token")} administer:`];
@@ -390,7 +390,7 @@ it("users may do what their rights allow, and have no part in others' sessions",
   );
 });
 
-it("a certificate proves its user, and another authority's nobody", async () => {
+it("a certificate proves its user, and one of another authority proves nothing", async () => {
   const [authority, stranger] = [new Authority(), new Authority()];
   ends.push(
     () => authority.remove(),
@@ -399,7 +399,7 @@ it("a certificate proves its user, and another authority's nobody", async () => 
   const server = authority.issue(["subjectAltName = IP:127.0.0.1"]);
   const [client, wrong] = [authority.issue([]), stranger.issue([])];
   const file = join(authority.folder, "users");
-  // Authorities name what they issue `c1`, `c2` and so on.
+  // The authorities name their certificates `c1`, `c2` and so on.
   writeFileSync(file, "c2 certificate hold:ci/\n");
   const { gateway } = await gatewayOf({
     usersFile: file,
@@ -414,12 +414,12 @@ it("a certificate proves its user, and another authority's nobody", async () => 
     return answer.statusCode;
   };
   expect([await status(client), await status(), await status(wrong)]).toEqual([200, 401, 401]);
-  // The stranger's has the name, too.
+  // The other authority's certificate has this name, too.
   expect(await status(stranger.issue([]))).toBe(401);
   await expect(fetch(gateway.url.replace("https", "http"))).rejects.toThrow("fetch failed");
 });
 
-it("a gateway that other machines can reach needs users and TLS, or is told to do without", async () => {
+it("a gateway that other machines can reach needs users and TLS, or `insecure`", async () => {
   const leases = await open("memory:gateway-open");
   ends.push(() => leases.close());
   const refused = startGateway(leases, { address: "0.0.0.0:0" });
@@ -431,7 +431,7 @@ it("a gateway that other machines can reach needs users and TLS, or is told to d
   await open_.close();
 });
 
-it("the description names each path, and all forms that it refers to", async () => {
+it("the description lists each path, and all schemas that it refers to", async () => {
   const { gateway } = await gatewayOf();
   const { body } = await ask<{ paths: object; components: { schemas: object } }>(
     gateway.url,

@@ -33,17 +33,20 @@ import { RouteTable } from "./route-table.js";
 import { SharedAnswer } from "./shared-answer.js";
 import type { TokenIssuer } from "./token-issuer.js";
 
-/** The bounds of the port. One user has at most as many watches as are free, and of waiting changes, too. */
+/**
+ * The limits of the port. One user gets at most as many watches as are free; the same holds for queued
+ * changes.
+ */
 export const connectionsMax = 25_000;
 export const streamsMax = 24_000;
 const waitingMax = 1_000_000;
-/** A client that sends its headers or its body more slowly is cut off. */
+/** A client that sends its headers or its body more slowly is disconnected. */
 const headersMs = 5_000;
 const bodyMs = 30_000;
-/** Longer than clients pause between two renewals, and than balancers keep an idle connection. */
+/** Longer than clients pause between two renewals, and longer than balancers keep an idle connection. */
 const keepAliveMs = 90_000;
 const pollSecondsMax = 300;
-/** Anybody may ask whether the gateway is ready, and the ground is not asked more often. */
+/** Any client may ask whether the gateway is ready. The ground is queried at most once in this time. */
 const readinessMs = 1_000;
 const keyForm = /^[!-~]{1,255}$/;
 
@@ -51,7 +54,7 @@ export interface HttpParts {
   readonly leases: Leases;
   readonly gateway: Gateway;
   readonly hub: WatchHub;
-  /** The present users; absent where there are none. */
+  /** The current users; absent where there are none. */
   readonly users: () => Users | undefined;
   readonly issuer?: TokenIssuer | undefined;
   readonly tls?: ServedPems;
@@ -60,13 +63,13 @@ export interface HttpParts {
   readonly nowMs: () => number;
 }
 
-/** A request, for the metrics. */
+/** A request, as the metrics see it. */
 interface Asked {
-  /** Of a few: never a path as the client wrote it. */
+  /** One of a few values, and never the path that the client sent. */
   route: string;
 }
 
-/** The gateway's port. */
+/** The gateway's HTTP server. */
 export class HttpServer {
   readonly #parts: HttpParts;
   readonly #routes: RouteTable;
@@ -74,7 +77,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #streams = new Set<ServerResponse>();
   readonly #streamRoom = new Room(streamsMax, tooMany("watches"));
-  /** Changes that wait for clients which read slowly. */
+  /** Changes queued for clients that read slowly. */
   readonly #waitingRoom = new Room(waitingMax, tooMany("changes"));
   readonly #readiness = new SharedAnswer(() => this.#askGround(), readinessMs);
   #connections = 0;
@@ -124,7 +127,7 @@ export class HttpServer {
     return this.#streams.size;
   }
 
-  /** The share of each bound that is used: 1 is full. */
+  /** The used share of each limit; 1 is full. */
   get quotas(): Readonly<Record<"connections" | "watches" | "changes", number>> {
     return {
       connections: this.#connections / connectionsMax,
@@ -133,7 +136,7 @@ export class HttpServer {
     };
   }
 
-  /** Whether it is ready, of at most a second ago. */
+  /** Whether the gateway is ready. The result is at most a second old. */
   async checks(): Promise<readonly Check[]> {
     const stopping = { name: "serving", isPassed: !this.#isStopping, detail: "the gateway" };
     return [
@@ -157,12 +160,12 @@ export class HttpServer {
     return formatAddress(host, taken);
   }
 
-  /** New certificates are for connections that are opened from now on. */
+  /** New certificates apply to connections opened from now on. */
   setTls(tls: ServedPems): void {
     if (this.#server instanceof TlsServer) this.#server.setSecureContext({ ...certificateTls, ...tls });
   }
 
-  /** No request is taken any more. Those that there are have ended, or their connections have. */
+  /** Stops serving. When it resolves, open requests have ended or were cut off. */
   async close(): Promise<void> {
     this.#isStopping = true;
     for (const stream of this.#streams) stream.end();
@@ -218,7 +221,7 @@ export class HttpServer {
   #asker(request: IncomingMessage, { name, rights }: User, receivedMs: number, signal: AbortSignal): Asker {
     const { log } = this.#parts;
     const { headers, socket } = request;
-    // A request that was read has no socket any more.
+    // The request's socket is gone once its body was read.
     const from = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
     const key = headers["idempotency-key"];
     if (key !== undefined && (typeof key !== "string" || !keyForm.test(key)))
@@ -284,7 +287,7 @@ export class HttpServer {
 
   #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const problem = problemOf(error);
-    // Nobody reads the answer to a client that has gone.
+    // A client that has disconnected reads no answer.
     if (!response.destroyed) this.#parts.metrics?.refused(reasonOf(problem));
     if (problem.code === "INTERNAL") {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -316,7 +319,7 @@ const tooMany = (what: string) => () =>
     `the gateway has too many ${what}, or this user has more than a share`,
   );
 
-/** RFC 7240: how long the client wants to wait for the answer. */
+/** RFC 7240: how long the client is willing to wait for the answer. */
 function pollOf(prefer: string | string[] | undefined): number | undefined {
   const text = /(?:^|[,;])\s*wait=(\d{1,6})\s*(?:[,;]|$)/.exec(String(prefer ?? ""))?.[1];
   return text === undefined ? undefined : parseDuration(1_000 * Math.min(Number(text), pollSecondsMax));

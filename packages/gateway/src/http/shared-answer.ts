@@ -1,4 +1,4 @@
-/** An answer that all share who ask while it is on its way, or for some time after. */
+/** Shares one answer among all calls made while it is in flight, and for some time after. */
 export class SharedAnswer<T> {
   readonly #ask: () => Promise<T>;
   readonly #keptMs: number;

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const names = { issuer: "https://id.example", audience: "leasehold" };
 
-/** An issuer with one key of each kind. */
+/** Creates an issuer with one key of each kind. */
 async function issuerOf(algorithm = "ES256", kid = "first") {
   const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
   const jwk: JWK = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" };
@@ -41,7 +41,7 @@ function fileOf(text: string, name = "jwks.json"): string {
   return join(folder, name);
 }
 
-it("a token counts that the issuer has signed for this gateway, and no other", async () => {
+it("a token is accepted if the issuer has signed it for this gateway, and no other is", async () => {
   const [ours, others] = [await issuerOf(), await issuerOf()];
   const trusted = await openIssuer({ ...names, keys: fileOf(JSON.stringify({ keys: [ours.jwk] })) }, silent);
   ends.push(() => trusted.close());
@@ -75,7 +75,7 @@ it("a token counts that the issuer has signed for this gateway, and no other", a
     ]);
 });
 
-it("keys are asked for at their address: new ones count, and while it is away nobody is let in", async () => {
+it("keys are fetched from their address: new ones are accepted, and while it is down every token is refused", async () => {
   const [first, second] = [await issuerOf(), await issuerOf("RS256", "second")];
   let [keys, asked]: [JWK[] | undefined, number] = [undefined, 0];
   const server = createServer((_, response) => {
@@ -91,7 +91,7 @@ it("keys are asked for at their address: new ones count, and while it is away no
   keys = [first.jwk, second.jwk];
   expect(await trusted.subjectOf(await first.token())).toBe("ci");
   expect(await trusted.subjectOf(await second.token())).toBe("ci");
-  // Strangers' tokens do not make it ask again and again.
+  // Tokens with unknown keys cause no further fetches.
   const before = asked;
   const stranger = await issuerOf("ES256", "third");
   const refused = await Promise.allSettled(
@@ -101,7 +101,7 @@ it("keys are asked for at their address: new ones count, and while it is away no
   expect(asked - before).toBeLessThanOrEqual(1);
 });
 
-it("keys of a file are read again: the new ones count, and those of before do not", async () => {
+it("keys of a file are read again: new ones are accepted, and removed ones are not", async () => {
   const [first, second] = [await issuerOf(), await issuerOf("ES256", "second")];
   const keys = fileOf(JSON.stringify({ keys: [first.jwk] }));
   const trusted = await openIssuer({ ...names, keys }, silent);
@@ -117,7 +117,7 @@ it.each(["http://id.example/jwks", "/nowhere/jwks.json"])("keys at %s are refuse
   await expect(openIssuer({ ...names, keys }, silent)).rejects.toMatchObject({ code: "INVALID_CONFIG" });
 });
 
-it("the subject has the rights of its line, and a line of another kind is not its", async () => {
+it("a subject has the rights of its `jwt` line, and not those of a line of another kind", async () => {
   const { jwk, token } = await issuerOf();
   const usersFile = fileOf(
     `ci jwt hold:ci/\nops certificate administer:\n${"x".repeat(255)} jwt hold:ci/\n`,
@@ -137,7 +137,7 @@ it("the subject has the rights of its line, and a line of another kind is not it
   expect([await status("ci/a", await token()), await status("prod/a", await token())]).toEqual([200, 403]);
   expect(await status("ci/b", await token({ sub: "ops" }))).toBe(401);
   expect(await status("ci/b", await token({ exp: "-1m" }))).toBe(401);
-  // A subject and a token at their bounds, and one above.
+  // A subject and a token at their limits, and one above.
   expect([await status("ci/c", await token({ sub: "x".repeat(255) }))]).toEqual([200]);
   const cut = (await token()).slice(0, -1);
   expect([await status("ci/d", cut + "A".repeat(8_193 - cut.length))]).toEqual([401]);

@@ -2,37 +2,40 @@ import { type JWTVerifyGetKey, createLocalJWKSet, createRemoteJWKSet, errors, jw
 import { LeaseholdError } from "leasehold/common";
 import { FileWatch, type Logger, realWorld, textOf, watchMs } from "leasehold/runtime";
 
-/** The issuer of JSON Web Tokens, such as an identity provider. */
+/** The issuer of JSON Web Tokens, for example an identity provider. */
 export interface IssuerOptions {
-  /** Its keys: the path of a JWK Set, which is read again when it changes, or the `https:` address of one. */
+  /**
+   * The issuer's keys: the path of a JWK Set, which is read again when it changes, or the `https:` address of
+   * one.
+   */
   readonly keys: string;
-  /** The `iss` of its tokens. */
+  /** The `iss` of the issuer's tokens. */
   readonly issuer: string;
-  /** One of the `aud` of its tokens: it is given to this gateway alone. */
+  /** One of the tokens' `aud` values. Use it for this gateway alone. */
   readonly audience: string;
 }
 
-/** Tokens of an issuer, which say whom they were issued to. */
+/** Verifies an issuer's tokens and returns their subjects. */
 export interface TokenIssuer {
   /**
    * The subject of a valid token.
    *
-   * @throws LeaseholdError `UNAUTHENTICATED`, or `UNREACHABLE` if the keys cannot be had
+   * @throws LeaseholdError `UNAUTHENTICATED`, or `UNREACHABLE` if the keys are unavailable
    */
   subjectOf(token: string): Promise<string>;
   close(): void;
 }
 
-/** Signatures by private keys. A shared secret has no place in a set of public keys. */
+/** Asymmetric signatures only: a shared secret does not belong in a set of public keys. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
-/** The clocks of issuer and gateway differ. */
+/** The tolerance for the difference between the clocks of issuer and gateway, in seconds. */
 const clockTolerance = 5;
 const fetchMs = 5_000;
-/** A key that is not in the set makes the gateway ask again, at most so often. */
+/** A key that is not in the set makes the gateway fetch the set again, at most once in this time. */
 const askAgainMs = 10_000;
 const keptMs = 600_000;
 
-/** Three parts in base64url: no token of the file of users is one. */
+/** Three parts in base64url. Tokens of the file of users never have this form. */
 export const isWebToken = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token);
 
 /** @throws LeaseholdError `INVALID_CONFIG` */

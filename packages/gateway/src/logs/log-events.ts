@@ -1,6 +1,6 @@
 import { EventLog, type EventCatalogue, type Logger } from "leasehold/runtime";
 
-/** Every log event of a gateway; those of its leases are the library's. */
+/** Every log event of a gateway. The library logs the events of its leases. */
 export const logEvents = {
   "gateway-serving": { level: "info", fields: ["url"], help: "The gateway serves clients there." },
   "gateway-stopping": {

@@ -1,4 +1,4 @@
-/** The metrics of a gateway, beside those of `leasehold/metrics`. */
+/** The metrics of a gateway, in addition to those of `leasehold/metrics`. */
 import type { MetricDefinitions } from "leasehold/metrics";
 
 /** Names have no unit and no `_total`: the formats add them. */

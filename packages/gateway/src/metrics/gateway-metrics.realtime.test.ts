@@ -42,7 +42,7 @@ async function observed() {
   return { leases, metrics, gateway, lines, post, end, close };
 }
 
-it("requests count by route and outcome, refusals by reason, sessions by their end", async () => {
+it("requests count by route and outcome, refusals by reason, sessions by the cause of their end", async () => {
   const { gateway, lines, post, end, close } = await observed();
   const gone = new AbortController();
   const watch = await fetch(`${gateway.url}/v1/watch`, { signal: gone.signal });
@@ -99,10 +99,11 @@ it("requests count by route and outcome, refusals by reason, sessions by their e
   });
 });
 
-it("whatever clients ask for, the series are no more than the routes and outcomes", async () => {
+it("whatever clients request, the series are no more than the routes and outcomes", async () => {
   const { leases, metrics, gateway, post } = await observed();
   const routes = routesOf(leases, new Gateway(leases, { ...realWorld(), newId: () => "" }));
-  // With health, openapi.json, watches and others, by five outcomes: a metric shows 200 series at most.
+  // The four are health, openapi.json, watches and others. Each has five outcomes; a metric shows 200 series
+  // at most.
   expect((routes.length + 4) * 5).toBeLessThanOrEqual(200);
   for (let number = 0; number < 10; number += 1) {
     await post("/v1/leases", { resource: `secret/${number}`, ttl: "1s" });
@@ -114,7 +115,7 @@ it("whatever clients ask for, the series are no more than the routes and outcome
   expect(text.match(/^leasehold_gateway_request_duration_seconds_count/gm)?.length).toBe(4);
 });
 
-it("a gateway is ready while its ground answers, and alive all the while", async () => {
+it("a gateway is ready while its ground answers, and alive all the time", async () => {
   const { leases, metrics, gateway } = await observed();
   const { address, close } = await metrics.serve("127.0.0.1:0");
   ends.push(close);
@@ -137,7 +138,7 @@ it("a gateway is ready while its ground answers, and alive all the while", async
   }
 });
 
-/** As grounds do whose members are gone. */
+/** Makes the ground behave as if its members were gone. */
 function unanswered(leases: Leases): void {
   leases.holder = (resource: string) => Promise.resolve({ resource, state: "unknown" });
 }

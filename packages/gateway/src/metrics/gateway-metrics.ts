@@ -2,11 +2,11 @@ import type { Recorder } from "leasehold/metrics";
 import type { EndCause } from "../sessions/sessions.js";
 import type { gatewayCatalogue } from "./catalogue.js";
 
-/** The use of a gateway now. */
+/** The current use of a gateway. */
 export interface Use {
   readonly sessions: number;
   readonly watches: number;
-  /** The used share of each bound. */
+  /** The used share of each limit. */
   readonly quotas: Readonly<Record<string, number>>;
 }
 
@@ -18,13 +18,13 @@ export class GatewayMetrics {
     this.#recorder = recorder;
   }
 
-  /** @param route of the route table, never a path as a client wrote it */
+  /** @param route of the route table, never the path that the client sent */
   answered(route: string, status: number | "cut", tookMs: number): void {
     const labels = [route, outcomeOf(status)] as const;
     this.#recorder.observe("leasehold_gateway_request_duration", labels, tookMs / 1_000);
   }
 
-  /** @param reason one of a few words */
+  /** @param reason one of a fixed set of words */
   refused(reason: string): void {
     this.#recorder.add("leasehold_gateway_refusals", [reason.toLowerCase()]);
   }
@@ -33,7 +33,7 @@ export class GatewayMetrics {
     this.#recorder.add("leasehold_gateway_sessions_ended", [cause]);
   }
 
-  /** Shows the use at each reading. Returns a function that ends it. */
+  /** Reads the use at each scrape. Returns a function that ends it. */
   watch(use: () => Use): () => void {
     return this.#recorder.beforeRead(() => {
       const { sessions, watches, quotas } = use();

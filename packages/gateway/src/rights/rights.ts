@@ -2,7 +2,7 @@
 export const actions = ["see", "read-lock", "hold", "break", "administer"] as const;
 export type Action = (typeof actions)[number];
 
-/** Each right includes these. */
+/** Each right includes the rights listed for it. */
 const includes: Readonly<Record<Action, readonly Action[]>> = {
   administer: ["administer", "break", "hold", "read-lock", "see"],
   break: ["break", "see"],
@@ -16,7 +16,7 @@ export interface Rule {
   readonly may: readonly Action[];
 }
 
-/** The rights of one user: what no rule allows is refused. */
+/** The rights of one user. An action that no rule allows is refused. */
 export class Rights {
   readonly #rules: readonly { readonly prefix: string; readonly may: ReadonlySet<Action> }[];
 
@@ -32,5 +32,5 @@ export class Rights {
   }
 }
 
-/** Everything: of the one user where there are no users. */
+/** All rights, for the single user of a gateway without users. */
 export const everything = new Rights([{ prefix: "", may: ["administer"] }]);

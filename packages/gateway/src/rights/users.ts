@@ -1,7 +1,7 @@
 import { LeaseholdError } from "leasehold/common";
 import { type Action, Rights, type Rule, actions } from "./rights.js";
 
-/** The bounds of a file of users: each line of it is in memory. */
+/** The limits of a file of users: each of its lines is in memory. */
 export const usersMax = 10_000;
 const rightsMax = 64;
 const lineLengthMax = 16_384;
@@ -21,13 +21,14 @@ export interface Users {
   readonly bySubject: ReadonlyMap<string, User>;
 }
 
-/** Kubernetes' subjects have colons, and others a bar. */
+/** Kubernetes' subjects contain colons, and those of other issuers a bar. */
 const nameForm = /^[A-Za-z0-9._@:|/-]{1,255}$/;
 
 /**
- * A line has a name; `sha256:` and the hash of a token, or `certificate` or `jwt` if a certificate or a JSON
- * Web Token proves the name; and rights: `hold:PREFIX`, with `%20` for a space in a prefix, and nothing after
- * the colon for all names. Empty lines and lines from `#` on are comments.
+ * A line has a name, a proof and rights. The proof is `sha256:` and the hash of a token, or `certificate` or
+ * `jwt` if a certificate or a JSON Web Token proves the name. Rights are `hold:PREFIX`, with `%20` for a
+ * space in a prefix, and nothing after the colon for all names. Empty lines and lines that begin with `#` are
+ * ignored.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */

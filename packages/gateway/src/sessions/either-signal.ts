@@ -1,6 +1,6 @@
 /**
- * Aborts with the first of two signals, until it is disposed of. `AbortSignal.any` would keep something for
- * each call as long as the session lives.
+ * Aborts with the first of two signals, until disposed. `AbortSignal.any` would leak memory for each call as
+ * long as the session lives.
  */
 export class EitherSignal implements Disposable {
   readonly #controller = new AbortController();

@@ -1,4 +1,4 @@
-/** The codes that only a gateway reports. The others are the library's. */
+/** The error codes that only a gateway has. All others are the library's. */
 export const gatewayCodes = {
   SESSION_GONE:
     "The gateway has no such session: it has expired or was closed, the gateway has restarted, or it is another client's.",

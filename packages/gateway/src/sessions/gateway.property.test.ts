@@ -9,13 +9,13 @@ import type { Call } from "./requests.js";
 
 /**
  * Clients with clocks of their own, messages that are late, lost and repeated, gateways that are stopped, cut
- * off, closed and killed. Whatever happens, no two clients may rely on one resource at once, and tokens rise.
+ * off, closed and killed. In every run, no two clients may rely on one resource at once, and tokens rise.
  */
 
 const resources = ["a", "b"];
 const ttlMaxMs = 4_000;
 const endMs = 60_000;
-/** Nobody renews for longer. */
+/** No client renews past this time. */
 const holdEndMs = endMs + 20_000;
 const limits = { ...limitsDefault, ttlMinMs: 500 };
 
@@ -25,7 +25,7 @@ interface Belief {
   untilMs: number;
 }
 
-/** One gateway's process. While it is stopped, neither messages nor timers are served. */
+/** The process of one gateway. While stopped, it handles neither messages nor timers. */
 class Machine {
   readonly name: string;
   readonly gateway: Gateway;
@@ -105,7 +105,7 @@ class Run {
     });
   }
 
-  /** The client relies on the lease from now until then. */
+  /** Notes that the client relies on the lease from now until `untilMs`. */
   believe(client: number, { resource, token: text }: LeaseAnswer, untilMs: number): void {
     const nowMs = this.now();
     if (untilMs <= nowMs) return;
@@ -129,7 +129,7 @@ class Run {
     for (const each of this.beliefs.get(resource) ?? []) if (each.client === client) each.untilMs = -Infinity;
   }
 
-  /** One request of a client, which may come late or not at all, as may its answer. */
+  /** Sends one request of a client. The request and its answer may be late or lost. */
   async ask<T>(
     machine: Machine,
     client: number,
@@ -157,7 +157,7 @@ class Run {
           }
         })();
       });
-      // A client gives up, and its connection closes.
+      // The client gives up and closes its connection.
       this.cluster.world.timers.after(this.between(3_000, 12_000), () => {
         gone.abort(new Error("gone"));
         resolve(undefined);
@@ -166,7 +166,7 @@ class Run {
   }
 
   async client(index: number): Promise<void> {
-    /** How long its clock takes for a true millisecond. */
+    /** The rate of the client's clock, relative to true time. */
     const rate = 1 + (this.random.next() < 0.5 ? -1 : 1) * clockRateErrorDefault;
     const until = (sentMs: number, { validForMs }: { validForMs: number }): number =>
       sentMs + validForMs / rate;
@@ -213,7 +213,7 @@ class Run {
         return;
       }
       const sentMs = this.now();
-      // A look is an answer, too, and does not keep the session.
+      // A look also renews the client's belief, but not the session.
       const isLook = chance < 0.6;
       const lease = await this.ask(machine, index, undefined, (gateway, call) =>
         isLook ? gateway.lookAtLease(id, call) : gateway.renewLease(id, call),
@@ -270,7 +270,7 @@ async function runOf(seed: number): Promise<Run> {
   const over = all.then(() => (state.isOver = true));
   while (!state.isOver) await run.cluster.advance(1_000);
   await over;
-  // Longer than any session and any lease: nothing is kept for clients that have gone.
+  // Longer than any session and any lease. Nothing may be left of clients that have gone.
   await run.cluster.advance(20_000);
   for (const { name, gateway } of run.machines)
     if (gateway.sessions + gateway.wanted > 0)
@@ -281,7 +281,7 @@ async function runOf(seed: number): Promise<Run> {
   return run;
 }
 
-it("no two clients rely on one resource at once, whatever their messages, clocks and gateways do", async () => {
+it("no two clients rely on one resource at once, whatever happens to messages, clocks and gateways", async () => {
   const total: Record<string, number> = {};
   for (let seed = 1; seed <= 40 * effort; seed += 1) {
     const { faults, counts } = await runOf(seed);

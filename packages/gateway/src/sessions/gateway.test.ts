@@ -30,7 +30,7 @@ function gatewayOf(limits = {}) {
   });
   const acquire = async (request: object, more: Partial<Call> = {}): Promise<GrantAnswer> =>
     (await gateway.acquire(request, call(more))) as GrantAnswer;
-  /** Lets time pass until the call is over. */
+  /** Advances time until the call has settled. */
   const over = async <T>(work: Promise<T>): Promise<T> => {
     const settled = work.then(
       () => undefined,
@@ -44,8 +44,8 @@ function gatewayOf(limits = {}) {
   return { cluster, gateway, call, acquire, over, other: cluster.open("other") };
 }
 
-describe("each bound, at its greatest value and one above:", () => {
-  it("one user has no more sessions than are free, and what has ended is free again", () => {
+describe("each limit, at its greatest value and one above:", () => {
+  it("one user has no more sessions than are free, and a session that ends becomes free again", () => {
     const { gateway, call } = gatewayOf({ sessionsMax: 4 });
     const open = (owner: string) => gateway.openSession({}, call({ owner })).session;
     const [first] = [open("a"), open("a"), open("b")];
@@ -56,7 +56,7 @@ describe("each bound, at its greatest value and one above:", () => {
     expect(gateway.sessions).toBe(3);
   });
 
-  it("one user has and waits for no more leases than are free", async () => {
+  it("one user holds and waits for no more leases than are free", async () => {
     const { gateway, acquire, over, other } = gatewayOf({ leasesMax: 4 });
     await other.acquire("busy");
     const gone = new AbortController();
@@ -69,7 +69,7 @@ describe("each bound, at its greatest value and one above:", () => {
     expect([gateway.wanted, gateway.sessions]).toEqual([2, 2]);
   });
 
-  it("a session has 256 leases, those that it waits for included", async () => {
+  it("a session has 256 leases, including those that it waits for", async () => {
     const { gateway, call, acquire, over, other } = gatewayOf();
     const { session } = gateway.openSession({}, call());
     await other.acquire("busy");
@@ -101,13 +101,13 @@ describe("each bound, at its greatest value and one above:", () => {
 });
 
 describe("two at once:", () => {
-  it("calls with one key are one call, and sessions with one key one session", async () => {
+  it("calls with one key are one call, and requests for a session with one key open one session", async () => {
     const { gateway, call, acquire, over } = gatewayOf();
     const both = await over(Promise.all([1, 2].map(() => acquire({ resource: "one" }, { key: "k" }))));
     expect(both[0]!.leases[0]!.lease).toBe(both[1]!.leases[0]!.lease);
     const [session, again] = [1, 2].map(() => gateway.openSession({ ttl: "5s" }, call({ key: "s" })).session);
     expect(again).toBe(session);
-    // Another user's key is another key.
+    // The same key of another user is a different key.
     expect(gateway.openSession({ ttl: "5s" }, call({ key: "s", owner: "b" })).session).not.toBe(session);
     const inside = () => acquire({ session, resource: "two" }, { key: "k" });
     const twice = await over(Promise.all([inside(), inside()]));
@@ -115,7 +115,7 @@ describe("two at once:", () => {
     expect(gateway.wanted).toBe(2);
   });
 
-  it("of two releases one finds the lease, and both leave it free", async () => {
+  it("of two releases, one finds the lease, and both leave it free", async () => {
     const { gateway, call, acquire, over, other } = gatewayOf();
     const { session } = gateway.openSession({}, call());
     const [lease] = (await over(acquire({ session, resource: "one" }))).leases;
@@ -135,7 +135,7 @@ describe("two at once:", () => {
     await expect(second).rejects.toMatchObject({ code: "LEASE_HELD" });
   });
 
-  it("a call that waits and a cancellation end with nothing held, whichever is first", async () => {
+  it("a call that waits and its cancellation leave nothing held, whichever comes first", async () => {
     const { gateway, call, acquire, over, other } = gatewayOf();
     const { session } = gateway.openSession({}, call());
     for (const isGranted of [false, true]) {
@@ -150,7 +150,7 @@ describe("two at once:", () => {
   });
 });
 
-describe("stopped in the middle:", () => {
+describe("ended halfway:", () => {
   it("a call whose session ends while it waits leaves nothing behind", async () => {
     const { gateway, call, acquire, over, other, cluster } = gatewayOf();
     const { session } = gateway.openSession({ ttl: "2s" }, call());
@@ -162,7 +162,7 @@ describe("stopped in the middle:", () => {
     expect([gateway.wanted, gateway.sessions, (await other.holder("busy")).state]).toEqual([0, 0, "free"]);
   });
 
-  it("a gateway that closes ends what waits, opens nothing more, and holds what it holds until it expires", async () => {
+  it("a gateway that closes ends waiting calls, opens nothing more, and lets held leases expire", async () => {
     const { gateway, call, acquire, over, other, cluster } = gatewayOf();
     const busy = await other.acquire("busy");
     await over(acquire({ resource: "held" }));
@@ -177,7 +177,7 @@ describe("stopped in the middle:", () => {
     expect((await other.holder("held")).state).toBe("free");
   });
 
-  it("an answer that comes after the session's end promises nothing, though its timer is late", async () => {
+  it("an answer after the session's end promises nothing, even if the timer is late", async () => {
     const { gateway, call, acquire, over, cluster } = gatewayOf();
     const [lease] = (await over(acquire({ resource: "one", ttl: "2s" }))).leases;
     cluster.world.block("3s");

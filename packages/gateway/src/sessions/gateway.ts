@@ -9,28 +9,32 @@ import type { GrantCall, Session, Tenure } from "./session.js";
 import { type EndCause, Sessions, type SessionsWorld } from "./sessions.js";
 import { validForMs } from "./validity.js";
 
-/** A session that a call with an idempotency key has opened, and its leases if it was a call for leases. */
+/**
+ * The result of a request with an idempotency key: the session that it opened, and the leases if it was a
+ * call for leases.
+ */
 interface Opening {
   readonly session: Session;
   readonly granted?: Promise<readonly Tenure[]>;
 }
 
 /**
- * Holds leases for clients that cannot be participants themselves. A client has them in a session, which ends
- * when nothing is heard of it for its ttl.
+ * Holds leases for clients that cannot be participants themselves. A client's leases belong to a session,
+ * which ends when the client sends nothing for the session's ttl.
  *
- * Safety: every answer says how long its client may rely on a lease (`validForMs`), and the lease is held
- * here for at least as long. That time ends no later than the lease itself can (`Lease.remaining`), and no
- * later than the session, before whose end the gateway gives no lease back unless its client asks. A gateway
- * that stops or dies leaves its leases to expire. This rests on the guarantees of the ground, and on a client
- * whose steady clock is off by no more than ρ and counts the time for which its machine sleeps.
+ * Safety: every answer states how long its client may rely on a lease (`validForMs`), and the gateway holds
+ * the lease for at least that long. That time ends no later than the lease itself can (`Lease.remaining`),
+ * and no later than the session; before the session's end the gateway releases a lease only if its client
+ * asks. A gateway that stops or dies leaves its leases to expire. This relies on the guarantees of the
+ * ground, and on a client whose steady clock is off by no more than ρ and keeps running while its machine
+ * sleeps.
  */
 export class Gateway {
   readonly #leases: Leases;
   readonly #world: SessionsWorld;
   readonly #limits: Limits;
   readonly #sessions: Sessions;
-  /** By user and key. */
+  /** By user and idempotency key. */
   readonly #openings: KeyedCalls<Opening>;
   readonly #room: Room;
   readonly #ended: (cause: EndCause) => void;
@@ -61,12 +65,12 @@ export class Gateway {
     return this.#sessions.size;
   }
 
-  /** Leases that are held or waited for. */
+  /** The number of leases that are held or waited for. */
   get wanted(): number {
     return this.#room.used;
   }
 
-  /** The share of each bound that is used: 1 is full. */
+  /** The used share of each limit; 1 is full. */
   get quotas(): { readonly sessions: number; readonly leases: number } {
     const { sessionsMax, leasesMax } = this.#limits;
     return { sessions: this.sessions / sessionsMax, leases: this.wanted / leasesMax };
@@ -76,7 +80,7 @@ export class Gateway {
     const asked = JSON.stringify(["session", ttl]);
     const key = openingKey(call);
     const known = this.#openings.find(key, asked)?.session;
-    // The answer was lost, and its client may have heard of it too late.
+    // The first answer was lost. Renew: the session's time may be over before the client learns of it.
     if (known !== undefined) return this.renewSession(known.id, call);
     const session = this.#sessions.open(call.owner, this.#ttlOf(ttl));
     this.#sessions.heard(session, call.receivedMs);
@@ -85,26 +89,26 @@ export class Gateway {
     return this.#sessionAnswer(session, call);
   }
 
-  /** The client is there; the answer says what it holds. */
+  /** Renews a session. The answer lists the client's leases. */
   renewSession(id: string, call: Call): SessionAnswer {
     return this.#sessionAnswer(this.#use(id, call), call);
   }
 
-  /** The same, but the session is not renewed. */
+  /** As `renewSession`, but without renewing. */
   lookAtSession(id: string, call: Call): SessionAnswer {
     return this.#sessionAnswer(this.#sessions.find(id, call.owner), call);
   }
 
-  /** Releases its leases. */
+  /** Ends a session and releases its leases. */
   closeSession(id: string, call: Call): void {
     this.#sessions.end(this.#sessions.find(id, call.owner), "closed");
   }
 
   /**
-   * Acquires a lease, or several. Without a session one is opened, which ends with the last of these leases.
-   * The call ends when its client goes; with a session and a key, when its session ends.
+   * Acquires a lease, or several. Without a session, the call opens one, which ends with the last of these
+   * leases. The call ends when its client disconnects; with a session and a key, it ends with its session.
    *
-   * @param pollMs after so long the answer is that the call still waits; it goes on, and its key finds it
+   * @param pollMs after this time the answer is `waiting`. The call continues, and its key finds it
    */
   async acquire(request: AcquireRequest, call: Call, pollMs?: number): Promise<GrantAnswer | WaitingAnswer> {
     const { session: id, ...wishes } = request;
@@ -121,7 +125,7 @@ export class Gateway {
       : this.#grantAnswer(session, tenures, call);
   }
 
-  /** The client is there; the answer says how long it may rely on the lease. */
+  /** Renews a lease's session. The answer states how long the client may rely on the lease. */
   renewLease(id: string, call: Call): LeaseAnswer {
     const session = this.#use(sessionOf(id), call);
     return this.#leaseAnswer(session, tenureOf(session, id), call);
@@ -141,10 +145,7 @@ export class Gateway {
     await tenure.lease.release();
   }
 
-  /**
-   * Ends a call for leases that waits, or releases what it was granted: its client does not want them any
-   * more.
-   */
+  /** Ends a waiting call, or releases the leases that it was granted: the client no longer wants them. */
   async cancel(id: string, key: string, call: Call): Promise<void> {
     const session = this.#sessions.find(id, call.owner);
     const begun = session.calls.get(key);
@@ -157,8 +158,8 @@ export class Gateway {
   }
 
   /**
-   * Ends all calls, and gives no lease back: clients do not hear of this, and rely on theirs for some time.
-   * The leases expire by themselves.
+   * Ends all calls. Releases no lease, since clients do not learn of the end and rely on their leases for
+   * some time. The leases expire.
    */
   async close(): Promise<void> {
     const sessions = this.#sessions.close();
@@ -167,13 +168,13 @@ export class Gateway {
     await Promise.allSettled(held.map(({ lease }) => lease.detach()));
   }
 
-  /** With a key the call outlives the client's connection. */
+  /** A call with a key outlives the client's connection. */
   #begin(session: Session, wishes: AcquireRequest, { key, signal }: Call, asked: string): GrantCall {
     const cancel = new AbortController();
     const granted = this.#grant(session, wishes, key === undefined ? signal : cancel.signal);
     const begun = { granted, cancel };
     session.calls.keep(key, asked, begun);
-    // A call that has failed is made anew when it is repeated.
+    // Repeating a failed call starts a new one.
     granted.catch(() => session.calls.forget(key));
     return begun;
   }
@@ -192,7 +193,7 @@ export class Gateway {
     session.signal.addEventListener("abort", () => this.#openings.forget(key));
     try {
       const tenures = await granted;
-      // Its time begins with the lease, and not with the request, which may have waited for long.
+      // The session's time starts with the lease: the request may have waited for long.
       this.#sessions.heard(session, this.#now());
       return this.#grantAnswer(session, tenures, call);
     } catch (error) {
@@ -215,7 +216,7 @@ export class Gateway {
     const leases: Lease[] = [];
     try {
       append(leases, await this.#acquired(session, names, wishes, client));
-      // Either may have ended meanwhile: nobody would know of the leases.
+      // The session or the client may have gone meanwhile. Then nobody would know of the leases.
       this.#sessions.endIfDue(session);
       session.signal.throwIfAborted();
       client?.throwIfAborted();
@@ -236,8 +237,8 @@ export class Gateway {
     const { ttlMinMs, ttlMaxMs } = this.#leases.guarantees;
     using either = new EitherSignal(signal, client);
     const options = {
-      // A gateway that dies keeps the resource from others for no longer than its client asked for, where it
-      // can.
+      // If the gateway dies, the resource stays blocked for the ttl that the client asked for, if the ground
+      // allows it.
       ttl: Math.min(Math.max(ttlMs, ttlMinMs), ttlMaxMs),
       signal: either.signal,
       ...(wait !== undefined && { wait }),
@@ -268,7 +269,7 @@ export class Gateway {
 
   #releaseAll(session: Session): void {
     this.#giveBack(session, session.tenures.size);
-    // Nobody waits for these: a lease that cannot be given back expires.
+    // Not awaited: a lease that cannot be released expires.
     for (const { lease } of session.tenures.values()) lease.release().catch(() => undefined);
     session.tenures.clear();
   }
@@ -278,7 +279,7 @@ export class Gateway {
     this.#room.release(session.owner, count);
   }
 
-  /** `undefined` after `ms`. */
+  /** Resolves with `undefined` after `ms`. */
   async #within<T>(outcome: Promise<T>, ms: number): Promise<T | undefined> {
     let timer: Timer | undefined;
     const late = new Promise<undefined>((resolve) => {
@@ -307,7 +308,7 @@ export class Gateway {
   }
 
   #leaseAnswer(session: Session, { id, lease }: Tenure, call: Call): LeaseAnswer {
-    // A lease that was released here is not held, and says so.
+    // A lease that was released here has no time remaining.
     const leftMs = Math.min(lease.remaining(), session.endsMs - this.#now());
     const { resource, slot, holder, token, signal, releaseRequested } = lease;
     return {
@@ -339,7 +340,7 @@ function openingKey({ owner, key }: Call): string | undefined {
   return key === undefined ? undefined : JSON.stringify([owner, key]);
 }
 
-/** The session of a lease, by the lease's id. */
+/** The id of a lease's session. */
 const sessionOf = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf(".")));
 
 function tenureOf(session: Session, id: string): Tenure {

@@ -1,32 +1,29 @@
 import { GatewayError } from "./errors.js";
 
 interface KeyedCall<T> {
-  /** The request as text, to compare. */
+  /** The request as text, for comparison. */
   readonly asked: string;
   readonly value: T;
 }
 
-/**
- * Calls by the idempotency keys that their clients gave them: one that is repeated finds what the first has
- * begun.
- */
+/** Calls by their clients' idempotency keys: a repeated call finds the result of the first. */
 export class KeyedCalls<T> {
   readonly #calls = new Map<string, KeyedCall<T>>();
   readonly #max: number;
 
-  /** @param max calls beyond it make room by the oldest */
+  /** @param max when there are more calls, the oldest is forgotten */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** @throws GatewayError `KEY_REUSED` when the key came with another request */
+  /** @throws GatewayError `KEY_REUSED` if the key belongs to a different request */
   find(key: string | undefined, asked: string): T | undefined {
     const known = key === undefined ? undefined : this.#calls.get(key);
     if (known !== undefined && known.asked !== asked) throw new GatewayError("KEY_REUSED");
     return known?.value;
   }
 
-  /** The same without the request. */
+  /** As `find`, without comparing requests. */
   get(key: string): T | undefined {
     return this.#calls.get(key)?.value;
   }

@@ -1,13 +1,13 @@
-/** Several names in one call. */
+/** The most names in one call. */
 export const resourcesMax = 64;
 
-/** The bounds on what clients may ask of one gateway. */
+/** The limits on what clients may request of one gateway. */
 export interface Limits {
-  /** Sessions of all clients. One user has at most as many as are free, and of leases, too. */
+  /** Sessions of all clients. One user gets at most as many as are free; the same holds for leases. */
   readonly sessionsMax: number;
-  /** Leases of all clients, those that are waited for included. */
+  /** Leases of all clients, held or waited for. */
   readonly leasesMax: number;
-  /** Leases of one session, those that are waited for included. */
+  /** Leases of one session, held or waited for. */
   readonly leasesOfSessionMax: number;
   /** The ttl of a session, ms. */
   readonly ttlMinMs: number;

@@ -1,14 +1,14 @@
 import type { AcquireOptions, JsonValue } from "leasehold";
 
-/** One request, as the gateway's port has received it. */
+/** One request, as the gateway's server received it. */
 export interface Call {
-  /** The user; one name for all where there are no users. */
+  /** The user; the same name for all clients where there are no users. */
   readonly owner: string;
-  /** By the gateway's steady clock, when it was first seen. */
+  /** When the request arrived, by the gateway's steady clock. */
   readonly receivedMs: number;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
-  /** The key by which the client repeats a request that may have arrived before. */
+  /** The idempotency key: the client repeats it with a request that may have arrived before. */
   readonly key?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface AcquireRequest extends Pick<AcquireOptions, "limit" | "mode" | 
   readonly resource?: string | undefined;
   readonly resources?: readonly string[] | undefined;
   readonly session?: string | undefined;
-  /** Of a session that begins with this call. */
+  /** The ttl of the session that this call opens. */
   readonly ttl?: string | number | undefined;
   readonly wait?: string | number | undefined;
   readonly maxHold?: string | number | undefined;

@@ -5,37 +5,37 @@ import { KeyedCalls } from "./keyed-calls.js";
 
 /** One lease of a session. */
 export interface Tenure {
-  /** The name in requests: the session's id, which is secret, and a number. */
+  /** The id in requests: the session's id, which is secret, and a number. */
   readonly id: string;
   readonly lease: Lease;
 }
 
-/** A call for leases that its key finds again. */
+/** A call for leases that can be found again by its key. */
 export interface GrantCall {
   readonly granted: Promise<readonly Tenure[]>;
   readonly cancel: AbortController;
 }
 
-/** Idempotency keys that one session remembers. */
+/** The number of idempotency keys that one session remembers. */
 const keysMax = 1_024;
 
 /**
- * A client's calls and leases at this gateway. When nothing was heard of the client for `ttlMs`, the calls
- * end and the leases are released.
+ * A client's calls and leases at this gateway. When the client sends nothing for `ttlMs`, the calls end and
+ * the leases are released.
  */
 export class Session implements DeadlineItem {
   heapIndex = -1;
   readonly id: string;
-  /** The user who opened it: to others it does not exist. */
+  /** The user who opened the session. Other users cannot see it. */
   readonly owner: string;
   readonly ttlMs: number;
   readonly tenures = new Map<string, Tenure>();
   readonly calls = new KeyedCalls<GrantCall>(keysMax);
-  /** Leases that are held or waited for. */
+  /** The number of leases that are held or waited for. */
   wanted = 0;
   /** By the gateway's steady clock. */
   endsMs = Infinity;
-  /** A call for leases has opened it, and it ends with the last of these. */
+  /** Whether a call for leases opened the session. It then ends with the last of these leases. */
   isImplicit = false;
   readonly #ended = new AbortController();
   #made = 0;

@@ -6,13 +6,14 @@ import { Session } from "./session.js";
 export interface SessionsWorld {
   readonly clock: Clock;
   readonly timers: Timers;
-  /** A text that nobody can guess. */
+  /** Returns an id that cannot be guessed. */
   newId(): string;
 }
 
 /**
- * Why a session has ended: its client closed it; nothing was heard of the client for its ttl; its last lease
- * was released, or it never got one, when a call for leases had opened it; the gateway stopped.
+ * Why a session ended. `closed`: its client closed it. `expired`: its client sent nothing for the ttl.
+ * `released` and `unused`: a call for leases had opened it, and its last lease was released, or it never got
+ * one. `stopped`: the gateway stopped.
  */
 export type EndCause = "closed" | "expired" | "released" | "unused" | "stopped";
 
@@ -28,7 +29,7 @@ export class Sessions {
   #timerDueMs = Infinity;
   #isClosed = false;
 
-  /** @param ended is called once for each session that ends, and not by `close` */
+  /** @param ended is called once for each session that ends, except by `close` */
   constructor(world: SessionsWorld, limits: Limits, ended: (session: Session, cause: EndCause) => void) {
     this.#world = world;
     this.#limits = limits;
@@ -44,14 +45,14 @@ export class Sessions {
   }
 
   /**
-   * A session that does not end before it is heard of.
+   * Opens a session, which does not end before the first call of `heard`.
    *
    * @throws LeaseholdError `TTL_OUT_OF_RANGE`, `RESOURCES_FULL`, `CLOSED`
    */
   open(owner: string, ttlMs: number): Session {
     if (this.#isClosed) throw new LeaseholdError("CLOSED", "the gateway is stopping");
     const { ttlMinMs, ttlMaxMs } = this.#limits;
-    // Written so that NaN is refused.
+    // Negated, so that NaN is refused.
     if (!(ttlMs >= ttlMinMs && ttlMs <= ttlMaxMs)) {
       const why = `the ttl of a session is from ${ttlMinMs} to ${ttlMaxMs} ms, and not ${ttlMs}`;
       throw new LeaseholdError("TTL_OUT_OF_RANGE", why);
@@ -63,7 +64,7 @@ export class Sessions {
   }
 
   /**
-   * The session of this user, if it has not ended by now: a timer may be late.
+   * The user's session, unless it has ended by now: the timer may be late.
    *
    * @throws GatewayError `SESSION_GONE`
    */
@@ -75,10 +76,10 @@ export class Sessions {
     return session;
   }
 
-  /** The client was heard of at `atMs`: when its request was received, which may be some time ago. */
+  /** Records that the client was active at `atMs`, when its request arrived. That may be some time ago. */
   heard(session: Session, atMs: number): void {
     const endsMs = atMs + session.ttlMs;
-    // Requests of one client may overtake each other.
+    // Requests of one client may arrive out of order.
     if (session.endsMs !== Infinity && endsMs <= session.endsMs) return;
     session.endsMs = endsMs;
     this.#ends.schedule(session, endsMs);
@@ -97,7 +98,7 @@ export class Sessions {
     this.#ended(session, cause);
   }
 
-  /** No session can be opened from now on. Those that there were have ended. */
+  /** Ends all sessions and returns them. No session can be opened from now on. */
   close(): readonly Session[] {
     this.#isClosed = true;
     this.#timer?.cancel();

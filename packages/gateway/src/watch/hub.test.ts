@@ -26,7 +26,7 @@ async function hubOf(epoch = "ab-cd-ef") {
   return { cluster, leases, hub, follows };
 }
 
-it("whatever an epoch looks like, a client that comes back is told what it missed and nothing else", async () => {
+it("whatever an epoch looks like, a client that reconnects receives what it missed and nothing else", async () => {
   const { cluster, leases, hub, follows } = await hubOf();
   const [first, keeper] = [follows(""), follows("none")];
   const end = hub.follow(first.follower);
@@ -55,7 +55,7 @@ it("whatever an epoch looks like, a client that comes back is told what it misse
   await cluster.close();
 });
 
-it("each is told of its prefix or its name alone, and the ground is watched while anybody follows", async () => {
+it("each client receives only its prefix or name, and the ground is watched while there is a client", async () => {
   const { cluster, leases, hub, follows } = await hubOf();
   const all = ["", "a", "a/", "a/b", "b"].map((prefix) => follows(prefix));
   const exact = follows("a/b", true);

@@ -1,32 +1,31 @@
 import type { Change, Leases } from "leasehold";
 import { type Timer, type Timers, getOrInsert } from "leasehold/common";
 
-/** Changes that a client which comes back can still be told one by one. */
+/** The number of past changes that a reconnecting client can still receive one by one. */
 const keptMax = 8_192;
 const retryMs = 1_000;
 
-/** A change with its place in the order of this gateway. */
+/** A change with its position in this gateway's order. */
 export interface NumberedChange {
   readonly id: string;
   readonly change: Change;
 }
 
 export interface Follower {
-  /** Names that begin so; with `isExact` the name itself. */
+  /** Names with this prefix; with `isExact`, this name only. */
   readonly prefix: string;
   readonly isExact: boolean;
   /**
-   * Earlier reports may be wrong. All that is held comes next, as far as it is known, and after it the
-   * changes behind this position.
+   * Discards earlier reports, which may be wrong. Next come all held leases, as far as they are known, and
+   * then the changes after `position`.
    */
   reset(held: Iterable<NumberedChange>, position: string): void;
   report(numbered: NumberedChange): void;
 }
 
 /**
- * Follows all leases of the ground once for all clients that watch, as long as there is one. A client that
- * comes back with the id of the last change that it has seen is told what it missed, or else all that is
- * held.
+ * One watch of all leases of the ground, shared by all watching clients, open while there is at least one. A
+ * client that reconnects with the id of its last change receives what it missed, or else all held leases.
  */
 export class WatchHub {
   readonly #leases: Leases;
@@ -35,7 +34,7 @@ export class WatchHub {
   readonly #followers = new Map<string, Set<Follower>>();
   #held = new Map<string, NumberedChange>();
   #kept: NumberedChange[] = [];
-  /** The first part of ids: a watch that has begun anew has other ids. */
+  /** The first part of ids. Each new watch of the ground gets a new epoch. */
   #epoch = "";
   #made = 0;
   #count = 0;
@@ -52,7 +51,7 @@ export class WatchHub {
     return this.#count;
   }
 
-  /** @returns what ends it */
+  /** @returns a function that ends it */
   follow(follower: Follower, lastId?: string): () => void {
     getOrInsert(this.#followers, follower.prefix, () => new Set()).add(follower);
     this.#count += 1;
@@ -110,7 +109,8 @@ export class WatchHub {
     this.#kept.push(numbered);
     if (this.#kept.length >= 2 * keptMax) this.#kept = this.#kept.slice(keptMax);
     const { resource } = change;
-    // A name has at most 512 characters, and thousands may watch.
+    // Looks up each prefix of the name: a name has at most 512 characters, while thousands of clients may
+    // watch.
     for (let length = 0; length <= resource.length; length += 1) {
       const same = this.#followers.get(resource.slice(0, length));
       if (same === undefined) continue;
@@ -127,9 +127,9 @@ export class WatchHub {
     return `${this.#epoch}-${this.#made}`;
   }
 
-  /** The changes after this one; `undefined` when they are no longer known. */
+  /** The changes after this id; `undefined` if they are no longer known. */
   #after(lastId: string): readonly NumberedChange[] | undefined {
-    // An epoch may have the same sign.
+    // An epoch may contain a `-`, too.
     const at = lastId.lastIndexOf("-");
     const [epoch, text] = [lastId.slice(0, at), lastId.slice(at + 1)];
     const last = Number(text);
@@ -140,7 +140,7 @@ export class WatchHub {
   }
 }
 
-/** Read as fast as its follower takes it: what changes meanwhile is found as it is then, or not at all. */
+/** Lazy, at the follower's pace: a change in between is yielded in its latest state, or not at all. */
 function* heldOf(
   held: ReadonlyMap<string, NumberedChange>,
   follower: Follower,
