@@ -8,7 +8,7 @@ import { endWords, span, timeOfDay } from "./words.js";
 
 const askEveryMs = 1_000;
 
-/** One lease: who has it, why others cannot, its past, and what can be done. */
+/** One lease: its holder, why others cannot get it, its history, and the actions on it. */
 export function Details({ name }: { readonly name: string }) {
   const [answer, setAnswer] = useState<LeaseAnswer>();
   const [failure, setFailure] = useState<string>();
@@ -133,7 +133,7 @@ async function askAgain(
 
 const laneCount = 6;
 
-/** The tenures as bars on one axis of time, with gaps where nobody had it, and the same as a list. */
+/** The tenures as bars on one time axis, with gaps while nobody held the lease, and the same as a list. */
 function Timeline({ tenures }: { readonly tenures: readonly TenureView[] }) {
   const [first] = tenures;
   if (first === undefined) return null;

@@ -4,7 +4,7 @@ import { timeOfDay } from "./words.js";
 
 const shownMax = 300;
 
-/** The newest events first. */
+/** The events, newest first. */
 export function EventList() {
   const newest = events.value.slice(-shownMax).toReversed();
   if (newest.length === 0)

@@ -1,7 +1,7 @@
 import type { GroundView, PartView } from "../src/record/messages.js";
 import { ground, start } from "./live.js";
 
-/** Members, stores or servers: the state of each, and what members know of each other. */
+/** Members, stores or servers: the state of each, and what members know of their peers. */
 export function Ground() {
   const state = ground.value;
   if (state === undefined) return <p class="empty">Asking …</p>;
@@ -87,7 +87,7 @@ function Cell({ row, id, boundMs }: CellProps) {
   if (peer === undefined) return <td>?</td>;
   if (!peer.isConnected) return <td class="cut">cut</td>;
   const { skewMs, skewErrorMs = 0, roundTripMs } = peer;
-  // Certainly too far: a slow answer tells little of a clock.
+  // Only if certain: a slow answer says little about a clock.
   const isFar = boundMs !== undefined && skewMs !== undefined && Math.abs(skewMs) - skewErrorMs > boundMs;
   return (
     <td class={isFar ? "far" : ""}>

@@ -6,12 +6,15 @@ import { go, place } from "./place.js";
 import { shortHolder } from "../src/record/holder.js";
 import { span } from "./words.js";
 
-/** Rows have one height, so that those in sight are known without measuring. */
+/** All rows have one height, so that the visible ones can be computed without measuring. */
 const rowPx = 40;
-/** Rows beyond those in sight, above and below. */
+/** Rows rendered above and below the visible ones. */
 const spareRows = 6;
 const filterMs = 200;
-/** Sorting ten thousand rows takes a part of a frame, so new and ended leases change the order so often at most. */
+/**
+ * Sorting ten thousand rows takes part of a frame, so new and ended leases change the order at most this
+ * often.
+ */
 const orderMs = 250;
 
 type Order = "name" | "holder" | "since";
@@ -19,7 +22,7 @@ type Order = "name" | "holder" | "since";
 const order = signal<Order>("name");
 const rows = signal<readonly string[]>([]);
 const scroll = signal({ top: 0, height: 800 });
-/** The row that the keys move. */
+/** The row that has the focus; keys move it. */
 const focused = signal(-1);
 
 const compare: Readonly<Record<Order, (a: LeaseView, b: LeaseView) => number>> = {
@@ -196,7 +199,7 @@ function Row({ name, index }: { readonly name: string; readonly index: number })
   );
 }
 
-/** The bars in sight, which one loop draws: a frame costs no rendering. */
+/** The visible bars. One loop draws them, so that a frame needs no rendering. */
 const bars = new Map<HTMLElement, string>();
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let drawnMs = 0;

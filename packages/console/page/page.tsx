@@ -17,7 +17,7 @@ effect(() => {
   document.documentElement.dataset["theme"] = theme.value;
 });
 
-/** Raised once a second, for ages and countdowns. */
+/** Incremented once a second, for ages and countdowns. */
 const tick = signal(0);
 setInterval(() => {
   tick.value += 1;
@@ -99,7 +99,7 @@ function Tab({ view, text }: { readonly view: View; readonly text: string }) {
   );
 }
 
-/** Says when what is shown may be old, and why. */
+/** Warns that the page may be out of date, and says why. */
 function Notice() {
   void tick.value;
   if (connection.value === "old")

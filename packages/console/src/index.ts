@@ -1,4 +1,4 @@
-/** A page that shows who holds what, since when, and why a lease cannot be had. */
+/** A page that shows which leases are held, by whom, since when, and why a lease is unavailable. */
 import { readFileSync } from "node:fs";
 import type { Leases } from "leasehold";
 import { type GroundStatus, type Settings, groundStatus } from "leasehold/cli";
@@ -9,31 +9,34 @@ import { HttpServer } from "./server/http.js";
 import { Observer } from "./server/observer.js";
 import { hostsOf } from "./server/web-server.js";
 
-/** How a console is served. */
+/** The settings of a console. */
 export interface ConsoleOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
-  /** Other names by which browsers call it, as behind a proxy. */
+  /** Other host names by which browsers reach it, for example behind a proxy. */
   readonly hostNames?: readonly string[];
-  /** A file with the password that browsers ask for. Needed unless the address is of this machine only. */
+  /**
+   * A file with the password that browsers must send. Required unless the address is reachable from this
+   * machine only.
+   */
   readonly passwordFile?: string;
-  /** Lets the page release, hand over and break leases. Default false: it only shows. */
+  /** Lets the page release, hand over and break leases. Default false: the page is read-only. */
   readonly allowChanges?: boolean;
 }
 
 export interface RunningConsole {
-  /** Where it is served, with the port that it got. */
+  /** The URL, with the actual port. */
   readonly url: string;
-  /** Ends it; `leases` stay open. */
+  /** Stops the console; `leases` stay open. */
   close(): Promise<void>;
 }
 
 /**
  * Serves a console of open leases.
  *
- * @param settings of the command, which say where the members, stores or servers are
- * @throws LeaseholdError `INVALID_CONFIG`: the address cannot be listened at, the password cannot be read, or
- *   the address can be reached from other machines and there is no password.
+ * @param settings the command's settings, which list the members, stores or servers
+ * @throws LeaseholdError `INVALID_CONFIG`: the console cannot listen at the address or read the password, or
+ *   other machines can reach the address and there is no password.
  */
 export async function startConsole(
   leases: Leases,

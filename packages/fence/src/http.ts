@@ -250,7 +250,10 @@ export async function fetchWithToken(
   return response;
 }
 
-/** Reads a clone, and stops at the size of a problem: any other answer stays unread for the caller. */
+/**
+ * Reads a clone, and stops at the size of a problem, so that the caller can still read an answer of another
+ * kind.
+ */
 async function isProblemStale(response: Response): Promise<boolean> {
   if (!/^application\/problem\+json\b/i.test(response.headers.get("content-type") ?? "")) return false;
   const reader = response.clone().body?.getReader();

@@ -49,7 +49,7 @@ export function parseToken(text: string): bigint {
  *
  * @param generation 0 for the first ground, at most 1,023
  * @throws FenceError `TOKEN_INVALID` if the generation is out of range or the token is 2^53 or more (only on
- *   stores without reads, after some two million tenures)
+ *   stores that cannot compare and set, after some two million tenures)
  *
  * @example
  * ```ts

@@ -32,8 +32,8 @@ export interface GatewayOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
   /**
-   * A file of users with their rights, read again when it changes. Absent: any client that reaches the port
-   * has all rights.
+   * A file of users with their rights, read again when it changes. Absent: a client that reaches the port has
+   * all rights.
    */
   readonly usersFile?: string | undefined;
   /** Tokens of this issuer authenticate users whose line in the file has `jwt`. Needs `usersFile`. */

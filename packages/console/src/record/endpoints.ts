@@ -1,2 +1,2 @@
-/** An address without name and password in it. */
+/** An address without its user name and password. */
 export const withoutSecrets = (endpoint: string): string => endpoint.replaceAll(/\/\/[^@/,]*@/g, "//");

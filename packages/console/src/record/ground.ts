@@ -3,7 +3,7 @@ import type { CoreReport, GroundStatus, ServerReport } from "leasehold/cli";
 import { majorityOf } from "leasehold/common";
 import type { GroundView, PartView } from "./messages.js";
 
-/** The state of what leases rest on, in words. */
+/** The state of a ground in words. */
 export function groundView(status: GroundStatus): GroundView {
   switch (status.kind) {
     case "members":

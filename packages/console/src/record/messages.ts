@@ -1,27 +1,27 @@
 /**
- * The messages between the console's server and its page. Times are of the server's system clock, in
- * milliseconds; each message has the time at which it was sent, so that the page's own clock may be wrong.
+ * The messages between the console's server and its page. Times are by the server's system clock, in
+ * milliseconds. Each message contains the time at which it was sent, so the page's own clock may be wrong.
  */
 
-/** A lease that somebody holds. */
+/** A lease that is held. */
 export interface LeaseView {
   readonly name: string;
   readonly holder: string;
-  /** Where the holder runs, as it says itself. */
+  /** The holder's own description of where it runs. */
   readonly label?: string;
   readonly token: string;
   readonly sinceMs: number;
-  /** The lease was held already when the console began to watch, so it has been held for longer. */
+  /** The lease was held when the console began to watch, so its tenure began before `sinceMs`. */
   readonly isOlder?: true;
-  /** It ends then at the latest, unless it is renewed. */
+  /** The latest end, unless the lease is renewed. */
   readonly endsMs: number;
-  /** The most time that was left at once in this tenure. */
+  /** The longest remaining time seen in this tenure. */
   readonly spanMs: number;
 }
 
 /**
- * How a tenure ended, as far as a watch can tell. `released`: before its known end. `ran-out`: at an end that
- * was known shortly before. `ended`: one of these two.
+ * How a tenure ended, as far as a watch can know. `released`: before its known end. `ran-out`: at an end that
+ * was confirmed shortly before. `ended`: one of these two.
  */
 export type TenureEnd = "released" | "ran-out" | "passed-on" | "ended";
 
@@ -51,9 +51,9 @@ export interface PartView {
   readonly state: "ready" | "waiting" | "bad" | "silent";
   /** The state in words. */
   readonly text: string;
-  /** What it says of itself: `["leases", "12"]`. */
+  /** What the part reports about itself: `["leases", "12"]`. */
   readonly facts: readonly (readonly [name: string, value: string])[];
-  /** What it knows of the others; only members do. */
+  /** What the member knows of its peers; only members have peers. */
   readonly peers?: readonly PeerView[];
 }
 
@@ -71,11 +71,11 @@ export interface GroundView {
   readonly isAble: boolean;
   readonly summary: string;
   readonly parts: readonly PartView[];
-  /** The bound that clocks must keep to each other, where there is one. */
+  /** The maximum clock skew, where there is one. */
   readonly maxClockSkewMs?: number;
 }
 
-/** One message of the stream for one page. */
+/** One message of a page's stream. */
 export type LiveMessage = { readonly nowMs: number } & (
   | {
       readonly type: "start";
@@ -83,7 +83,7 @@ export type LiveMessage = { readonly nowMs: number } & (
       readonly version: string;
       readonly endpoints: string;
     }
-  /** All leases of the page's part, which take the place of what it had. */
+  /** All leases of the page's part. They replace the previous ones. */
   | {
       readonly type: "all";
       readonly leases: readonly LeaseView[];
@@ -96,15 +96,15 @@ export type LiveMessage = { readonly nowMs: number } & (
       readonly gone: readonly string[];
       readonly total: number;
     }
-  /** New ends of leases that are renewed. */
+  /** New ends of renewed leases. */
   | { readonly type: "ends"; readonly ends: readonly (readonly [name: string, endsMs: number])[] }
   | { readonly type: "ground"; readonly ground: GroundView }
   | { readonly type: "events"; readonly events: readonly EventView[] }
-  /** Why what the page shows may be old; absent when it is not. */
+  /** Why the page may be out of date; absent when it is not. */
   | { readonly type: "trouble"; readonly text?: string }
 );
 
-/** The answer about one lease: an explanation, with tokens as text. */
+/** The answer for one lease: an explanation, with tokens as text. */
 export interface LeaseAnswer {
   readonly nowMs: number;
   readonly state: "held" | "free" | "unknown";
@@ -120,11 +120,11 @@ export interface LeaseAnswer {
   readonly tenures: readonly TenureView[];
 }
 
-/** What one member or store keeps of a lease. */
+/** One member's or store's copy of a lease. */
 export interface CopyView {
   readonly id: string;
   readonly address: string;
-  /** The state in a word, or why there is no answer. */
+  /** The state in a word, or the reason why there is no answer. */
   readonly text: string;
   readonly lease?: {
     readonly holder: string;
@@ -133,15 +133,15 @@ export interface CopyView {
   };
 }
 
-/** The body of a request to change something. */
+/** The body of a request for a change. */
 export interface ActRequest {
   readonly action: "release" | "break" | "handover";
   readonly name: string;
-  /** The waiter to whom a lease is handed over. */
+  /** The waiter that gets the lease. */
   readonly to?: string;
 }
 
-/** The answer: whether the holder was told, or can no longer renew. */
+/** The answer: whether the holder was notified, or can no longer renew. */
 export interface ActAnswer {
   readonly isDone: boolean;
 }

@@ -12,7 +12,7 @@ const held = (token: bigint, holder = "a.1", remainingMs = 10_000): Change => ({
 const free = (token: bigint): Change => ({ resource: "demo/backup", state: "free", token });
 
 describe("the record of leases", () => {
-  test("has what is held when the watch begins as held for longer than it knows", () => {
+  test("a lease that is held when the watch begins is marked as held for longer than the record knows", () => {
     const record = new LeaseRecord();
     record.begin([{ ...held(1n), state: "held" }], 1_000);
     expect(record.get("demo/backup")).toEqual({
@@ -25,12 +25,12 @@ describe("the record of leases", () => {
       spanMs: 10_000,
     });
     expect(record.eventsAfter(0)).toEqual([]);
-    // The watch reports it once more.
+    // The watch reports the same lease once more.
     record.change(held(1n), 1_100);
     expect(record.tenures("demo/backup")).toHaveLength(1);
   });
 
-  test("frees what was held before a new watch and is not listed by it", () => {
+  test("a lease that a new watch does not list is freed", () => {
     const record = new LeaseRecord();
     record.change(held(1n), 0);
     record.begin([], 500);
@@ -42,7 +42,7 @@ describe("the record of leases", () => {
     ["before its known end it was released", 9_000, 5_000, "released"],
     ["at an end that was known shortly before it ran out", 10_000, 9_500, "ran-out"],
     ["at an end that was known long before it was either", 10_000, 2_000, "ended"],
-  ])("tells how a tenure ended: %s", (_what, freedMs, toldMs, end) => {
+  ])("the end of a tenure is recognized: %s", (_what, freedMs, toldMs, end) => {
     const record = new LeaseRecord();
     record.change(held(1n), 0);
     record.renewed([{ ...held(1n, "a.1", 10_000 - toldMs), state: "held" }], toldMs);
@@ -50,7 +50,7 @@ describe("the record of leases", () => {
     expect(record.tenures("demo/backup")).toMatchObject([{ token: "1", untilMs: freedMs, end }]);
   });
 
-  test("ends a tenure when another token follows without a gap", () => {
+  test("a tenure ends when another token follows without a gap", () => {
     const record = new LeaseRecord();
     record.change(held(1n), 0);
     record.change(held(2n, "b.1"), 50);
@@ -61,7 +61,7 @@ describe("the record of leases", () => {
     expect(record.eventsAfter(0).map(({ kind }) => kind)).toEqual(["acquired", "passed-on", "acquired"]);
   });
 
-  test("takes a renewed end from a list, never an earlier one, and none of another token", () => {
+  test("a listed end is taken if it is a renewed one, never an earlier one, and none of another token", () => {
     const record = new LeaseRecord();
     record.change(held(1n), 0);
     const dirty = record.read();
@@ -73,7 +73,7 @@ describe("the record of leases", () => {
     expect([...dirty.ends]).toEqual(["demo/backup"]);
   });
 
-  test("keeps no more than 50 tenures of a name and 1,000 events", () => {
+  test("at most 50 tenures of a name and 1,000 events are kept", () => {
     const record = new LeaseRecord();
     for (let token = 1; token <= 1_100; token += 1) record.change(held(BigInt(token)), token);
     expect(record.tenures("demo/backup")).toHaveLength(50);

@@ -2,35 +2,35 @@ import type { Change, ResourceHint } from "leasehold";
 import type { EventView, LeaseView, TenureEnd, TenureView } from "./messages.js";
 import { shortHolder } from "./holder.js";
 
-/** Bounds of what is remembered. The oldest is forgotten first. */
+/** Limits of the history. The oldest entries are dropped first. */
 const tenuresMax = 50;
 const namesMax = 100_000;
 const eventsMax = 1_000;
-/** Names that have changed since a reader asked. A reader that is slower reads everything again. */
+/** The most names that are queued for a reader. A reader that falls further behind reads everything again. */
 const dirtyMax = 20_000;
-/** A lease that is freed so shortly before its known end may have run out. */
+/** A lease that is freed this shortly before its known end may have run out. */
 const ranOutWithinMs = 250;
-/** Holders renew long before so small a share of the time is left. */
+/** Holders renew long before so little of the time is left. */
 const unrenewedShare = 0.2;
 
 interface Held extends LeaseView {
   readonly data: string;
-  /** When an answer has told last that it ends at `endsMs`. */
+  /** When an answer last confirmed `endsMs`. */
   readonly toldMs: number;
 }
 
-/** What has changed since somebody asked last. */
+/** The changes since a reader last looked. */
 export interface Dirty {
   readonly names: Set<string>;
   readonly ends: Set<string>;
-  /** So much has changed that everything must be read again. */
+  /** Too many changes: the reader must read everything again. */
   isTooMuch: boolean;
   events: number;
 }
 
 /**
- * The leases that a watch has reported, and their history since the watch began. Time is the console's system
- * clock; nothing here decides who may use a resource.
+ * The leases that a watch has reported, and their history since the watch began. Times are by the console's
+ * system clock. Nothing here decides who may use a resource.
  */
 export class LeaseRecord {
   readonly #held = new Map<string, Held>();
@@ -50,12 +50,12 @@ export class LeaseRecord {
     return view;
   }
 
-  /** The names that are held, in the order of their text. */
+  /** The names of the held leases, sorted as text. */
   names(): string[] {
     return [...this.#held.keys()].sort();
   }
 
-  /** The tenures of a name, the newest last. */
+  /** The tenures of a name, oldest first. */
   tenures(name: string): readonly TenureView[] {
     return this.#tenures.get(name) ?? [];
   }
@@ -66,7 +66,7 @@ export class LeaseRecord {
     return count <= 0 ? [] : this.#events.slice(-count);
   }
 
-  /** Changes from now on are noted here, until `forget`. */
+  /** Returns a set in which changes from now on are noted, until `forget`. */
   read(): Dirty {
     const dirty: Dirty = {
       names: new Set(),
@@ -82,7 +82,9 @@ export class LeaseRecord {
     this.#readers.delete(dirty);
   }
 
-  /** What is held when a watch begins. What is new here was held before. */
+  /**
+   * The leases that are held when a watch begins. A lease that the record did not have was acquired earlier.
+   */
   begin(hints: readonly ResourceHint[], nowMs: number): void {
     const listed = new Set(hints.map(({ resource }) => resource));
     for (const name of this.#held.keys()) if (!listed.has(name)) this.#free(name, nowMs);
@@ -92,7 +94,7 @@ export class LeaseRecord {
     }
   }
 
-  /** One change that the watch reported. */
+  /** Records a change that the watch reported. */
   change(change: Change, nowMs: number): void {
     const { resource, state, token, holder } = change;
     if (state === "held" && holder !== undefined && token !== undefined)
@@ -100,13 +102,13 @@ export class LeaseRecord {
     else if (state === "free") this.#free(resource, nowMs);
   }
 
-  /** An answer of `list`, which tells the ends of leases that are renewed. */
+  /** An answer of `list`, which contains the ends of renewed leases. */
   renewed(hints: readonly ResourceHint[], nowMs: number): void {
     for (const { resource, token, remainingMs } of hints) {
       const held = this.#held.get(resource);
       if (held === undefined || remainingMs === undefined || String(token) !== held.token) continue;
       const endsMs = nowMs + remainingMs;
-      // Answers are of different ages, and a renewal never brings the end forward.
+      // Answers may be out of order. A renewal never makes the end earlier, so keep the later one.
       if (endsMs <= held.endsMs) {
         this.#held.set(resource, { ...held, toldMs: nowMs });
         continue;
@@ -121,7 +123,7 @@ export class LeaseRecord {
     }
   }
 
-  /** An event that is about no lease. */
+  /** Adds an event that concerns no lease. */
   note(kind: "ground" | "trouble" | "action", text: string, nowMs: number, name?: string): void {
     this.#add({ kind, text, atMs: nowMs, ...(name !== undefined && { name }) });
   }
@@ -177,7 +179,7 @@ export class LeaseRecord {
 
   #begin(resource: string, { holder, label, token, sinceMs, isOlder }: Held): void {
     const tenures = this.#tenures.get(resource) ?? [];
-    // The names with the oldest news are forgotten first.
+    // Moves the name to the end: names with the oldest news are dropped first.
     this.#tenures.delete(resource);
     this.#tenures.set(resource, tenures);
     tenures.push({
@@ -233,5 +235,5 @@ function endOf({ endsMs, spanMs, toldMs }: Held, nowMs: number): TenureEnd {
   return toldMs > endsMs - unrenewedShare * spanMs ? "ran-out" : "ended";
 }
 
-/** Without the label: it may arrive after the lease, and one holder should have one name. */
+/** Excludes the label, which may arrive after the lease: a holder should keep one name. */
 const whoIs = ({ holder }: Held): string => shortHolder(holder);

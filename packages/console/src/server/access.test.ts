@@ -8,7 +8,7 @@ const here = { host: "localhost:7480" };
 
 describe("the console's access", () => {
   test.each([["localhost:7480"], ["127.0.0.1:7480"], ["[::1]:7480"], ["LOCALHOST"]])(
-    "answers as %s",
+    "accepts the name %s",
     (host) => {
       expect(refusal({ host }, open, false)).toBeUndefined();
     },

@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { foreignRequest } from "leasehold/runtime";
 
 export interface Access {
-  /** The names by which a browser may call this server, without the port. */
+  /** The host names by which a browser may reach this server, without the port. */
   readonly hosts: ReadonlySet<string>;
-  /** Absent: whoever reaches the address may look. */
+  /** Absent: a client that reaches the address may look. */
   readonly password?: string;
 }
 
@@ -15,7 +15,7 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Whether a request is refused, and why. */
+/** The refusal of a request, if it is refused. */
 export function refusal(
   headers: IncomingHttpHeaders,
   { hosts, password }: Access,
@@ -36,7 +36,7 @@ export function refusal(
   return { status: 401, text: "a password is needed; any user name will do\n", headers: challenge };
 }
 
-/** Without the port. */
+/** The host name without the port. */
 function nameOf(host: string): string {
   return host.toLowerCase().replace(/:\d+$/, "");
 }

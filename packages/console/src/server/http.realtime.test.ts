@@ -8,7 +8,10 @@ import { type RunningConsole, startConsole } from "../index.js";
 import { streamsMax } from "./http.js";
 import { partMax } from "./live.js";
 
-/** The console's server, asked as browsers and others do. The page itself is in `test/console`. */
+/**
+ * Requests to the console's server, as browsers and other clients send them. `test/console` tests the page
+ * itself.
+ */
 
 let leases: Leases;
 let console: RunningConsole;
@@ -35,7 +38,7 @@ interface Message {
   readonly gone?: readonly string[];
 }
 
-/** The stream of one page, until it is closed. */
+/** Opens the stream of one page, which stays open until `close`. */
 async function live(search = "") {
   const asked = request(url(`api/live${search}`)).end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
@@ -50,7 +53,7 @@ async function live(search = "") {
   return { status: answer.statusCode, messages, close: () => asked.destroy() };
 }
 
-test("two pages see the same, and one that breaks off harms nobody", async () => {
+test("two pages see the same, and one that disconnects disturbs neither the other nor the server", async () => {
   const [one, two] = [await live(), await live()];
   const lease = await leases.acquire("demo/a");
   const sees = ({ messages }: typeof one) =>
@@ -62,7 +65,7 @@ test("two pages see the same, and one that breaks off harms nobody", async () =>
   two.close();
 });
 
-test("so many pages are served and one more is refused, until one is gone", async () => {
+test("one page beyond the maximum is refused, until another has closed", async () => {
   const pages = await Promise.all(Array.from({ length: streamsMax }, () => live()));
   expect(new Set(pages.map(({ status }) => status))).toEqual(new Set([200]));
   expect((await live()).status).toBe(503);
@@ -77,7 +80,7 @@ test("so many pages are served and one more is refused, until one is gone", asyn
   for (const page of pages) page.close();
 });
 
-test("a body of the greatest length is read, and a longer one refused", async () => {
+test("a body of the greatest length is read, and a longer one is refused", async () => {
   const body = (bytes: number) => {
     const start = '{"action":"release","name":"a","to":"';
     return `${start}${"x".repeat(bytes - start.length - 2)}"}`;
@@ -98,7 +101,7 @@ test.each([
   ]);
 });
 
-test("two changes at once both get an answer, and a bad name an error with its code", async () => {
+test("two changes at once both get an answer, and an invalid name gets an error with its code", async () => {
   await using _lease = await leases.acquire("demo/twice");
   const both = await Promise.all([1, 2].map(() => act('{"action":"release","name":"demo/twice"}')));
   expect(both.map(({ status }) => status)).toEqual([200, 200]);
@@ -124,7 +127,7 @@ test.each([
   socket.destroy();
 });
 
-test("a body that breaks off harms nobody", async () => {
+test("a body that breaks off harms no other request", async () => {
   const { port } = new URL(console.url);
   const socket = connect(Number(port), "127.0.0.1");
   const head =
@@ -135,7 +138,7 @@ test("a body that breaks off harms nobody", async () => {
   expect((await fetch(url("api/lease?name=a"))).status).toBe(200);
 });
 
-test("a part has its greatest number of leases, and the next one the rest", async () => {
+test("a part has at most its greatest number of leases, and the next part has the rest", async () => {
   const count = partMax + 1;
   const names = Array.from({ length: count }, (_, at) => `many/${String(at).padStart(6, "0")}`);
   for (let at = 0; at < count; at += 500)

@@ -31,11 +31,11 @@ export interface HttpParts {
   readonly observer: Observer;
   readonly access: Access;
   readonly allowChanges: boolean;
-  /** What the page shows of where the leases are. */
+  /** The addresses of the ground, as the page shows them. */
   readonly endpoints: string;
 }
 
-/** The console's page, what it reads, and what it may change. */
+/** Serves the console's page, its data, and its changes if they are allowed. */
 export class HttpServer {
   readonly #parts: HttpParts;
   readonly #server: WebServer;
@@ -52,7 +52,7 @@ export class HttpServer {
     });
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
+  /** @throws LeaseholdError `INVALID_CONFIG` when the console cannot listen at the address */
   listen(address: Address): Promise<string> {
     return this.#server.listen(address);
   }
@@ -119,7 +119,7 @@ export class HttpServer {
     const { allowChanges, leases, observer } = this.#parts;
     if (!allowChanges)
       return send(response, { status: 403, text: "this console only shows: see --allow-changes\n" });
-    // A request that was read has no socket any more.
+    // Read now: the request's socket may be gone once its body has been read.
     const from = request.socket.remoteAddress ?? "somebody";
     const { action, name, to } = readAct(await bodyOf(request));
     const options = { timeout: askMsMax };

@@ -3,28 +3,28 @@ import type { LeaseView, LiveMessage } from "../record/messages.js";
 import type { Dirty } from "../record/record.js";
 import type { Observer } from "./observer.js";
 
-/** Changes of so long go in one message. */
+/** Changes within this time are sent as one message. */
 const batchMs = 100;
-/** The leases that one page gets; it asks for the next part by the last name. */
+/** The most leases in the part for one page. The page asks for the next part with the last name. */
 export const partMax = 10_000;
-/** A page that has not read for so long is cut off; a browser connects again. */
+/** A page that has not read for this long is disconnected; the browser reconnects. */
 const unreadMsMax = 30_000;
-/** A message at least so often, so that the page notices when the connection is dead. */
+/** The longest time between messages, so that the page can detect a dead connection. */
 const beatMs = 2_000;
 
 export interface LivePart {
-  /** Names that begin so. */
+  /** Names with this prefix. */
   readonly prefix: string;
-  /** Names after this one, in the order of their text. */
+  /** Names after this one, sorted as text. */
   readonly after: string;
 }
 
-/** `Omit` of each kind of message. */
+/** `Omit` that distributes over the kinds of messages. */
 type Unsent<Message> = Message extends unknown ? Omit<Message, "nowMs"> : never;
 
 /**
- * The stream of server-sent events for one page: everything, and then what changes. A page that reads slowly
- * gets fewer and larger messages, as what changed is looked up when it can be sent.
+ * The stream of server-sent events for one page: first everything, then the changes. A page that reads slowly
+ * gets fewer and larger messages, since changes are looked up when they can be sent.
  */
 export class LiveStream {
   readonly #response: ServerResponse;
@@ -32,9 +32,9 @@ export class LiveStream {
   readonly #part: LivePart;
   readonly #dirty: Dirty;
   readonly #timer: NodeJS.Timeout;
-  /** The names that the page shows: those sent first, and new ones up to the last of these. */
+  /** The names that the page shows: those sent first, and new ones within the part's range. */
   readonly #shown = new Set<string>();
-  /** The last name of this part, if there is another part after it. */
+  /** The last name of this part, if another part follows. */
   #last: string | undefined;
   #before = 0;
   #ground: unknown;
@@ -103,7 +103,7 @@ export class LiveStream {
         if (this.#shown.delete(name)) gone.push(name);
         continue;
       }
-      // More than the page was promised would not be bounded: it says that there are others.
+      // Keeps the part bounded. The page learns from `total` that there are others.
       if (!this.#shown.has(name) && this.#shown.size >= 2 * partMax) continue;
       this.#shown.add(name);
       held.push(lease);

@@ -5,9 +5,12 @@ import type { GroundView } from "../record/messages.js";
 import { groundView } from "../record/ground.js";
 import { LeaseRecord } from "../record/record.js";
 
-/** Pauses between questions for the ends of leases and the ground's state, and after a failure. */
+/** The pause between queries for the ends of leases and the ground's state. */
 const askEveryMs = 1_000;
-/** Questions take at most a twentieth of the time. */
+/**
+ * Pauses are at least this many times as long as the query before, so queries take at most a twentieth of the
+ * time.
+ */
 const askShare = 20;
 const retryMs = 2_000;
 
@@ -38,7 +41,7 @@ export class Observer {
     return this.#ground;
   }
 
-  /** Why what is known may be old. */
+  /** The reason why the record may be out of date. */
   get trouble(): string | undefined {
     const [first] = this.#troubles.values();
     return first;
@@ -49,7 +52,7 @@ export class Observer {
     await this.#work;
   }
 
-  /** Runs `work` again and again, and after a pause when it fails. */
+  /** Runs `work` repeatedly, with a pause after each run and a longer one after a failure. */
   async #repeat(what: string, work: () => Promise<void>): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {

@@ -15,19 +15,19 @@ const security = {
   "cross-origin-opener-policy": "same-origin",
 };
 
-/** What pages are served by such a server. */
+/** The pages that a server serves. */
 export interface WebParts {
-  /** For the message of an address that cannot be taken: "the console". */
+  /** The subject of the error when the server cannot listen, such as "the console". */
   readonly what: string;
   readonly access: Access;
-  /** The policy of answers that set none. */
+  /** The content security policy of answers that set none. */
   readonly policy: string;
-  /** Only requests that `access` lets through come here. What it throws goes to `failed`. */
+  /** Answers a request that `access` has let through. Errors go to `failed`. */
   answer(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> | void;
   failed(response: ServerResponse, error: unknown): void;
 }
 
-/** Serves pages to browsers, and refuses those that another site's page has sent. */
+/** Serves pages to browsers, and refuses requests that a page of another site has sent. */
 export class WebServer {
   readonly #parts: WebParts;
   readonly #server: Server;
@@ -40,7 +40,7 @@ export class WebServer {
     this.#server.maxConnections = connectionsMax;
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
+  /** @throws LeaseholdError `INVALID_CONFIG` when the server cannot listen at the address */
   async listen({ host, port }: Address): Promise<string> {
     this.#server.listen(port, host);
     try {
@@ -68,7 +68,7 @@ export class WebServer {
     for (const [name, value] of Object.entries(security)) response.setHeader(name, value);
     response.setHeader("content-security-policy", policy);
     const { url: target = "/" } = request;
-    // What begins with two strokes is a path, too, and no other server.
+    // A target that begins with two slashes is a path, too, and not another server.
     const full = `http://server${target}`;
     if (!target.startsWith("/") || !URL.canParse(full))
       return send(response, { status: 400, text: "no such path\n" });
@@ -78,7 +78,7 @@ export class WebServer {
   }
 }
 
-/** The names by which browsers call a server at this address. */
+/** The host names by which browsers reach a server at this address. */
 export function hostsOf(host: string, more: readonly string[] = []): ReadonlySet<string> {
   const names = [host, `[${host}]`, ...more];
   if (isLoopback(host)) names.push("localhost", "127.0.0.1", "[::1]");

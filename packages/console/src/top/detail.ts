@@ -4,7 +4,7 @@ import type { LeaseView, TenureView } from "../record/messages.js";
 import { shortHolder } from "../record/holder.js";
 import { tenths } from "./times.js";
 
-/** What was found out about one lease. */
+/** The result of the queries about one lease. */
 export interface Detail {
   readonly name: string;
   readonly lease: LeaseView | undefined;

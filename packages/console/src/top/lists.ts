@@ -6,20 +6,20 @@ export interface HolderRow {
   readonly holder: string;
   readonly label?: string;
   readonly leases: number;
-  /** Of the lease that it has held for longest. */
+  /** The start of the lease that it has held longest. */
   readonly sinceMs: number;
-  /** Of the lease that ends first, unless it is renewed. */
+  /** The end of the lease that ends first, unless it is renewed. */
   readonly endsMs: number;
 }
 
-/** The leases that the filter lets through, in the order that was asked for. */
+/** The leases that match the filter, in the chosen order. */
 export function leaseRows(record: LeaseRecord, { filter, order, isReversed }: TopState): LeaseView[] {
   const isAsked = matching(filter);
   const rows = record
     .names()
     .flatMap((name) => record.get(name) ?? [])
     .filter(({ name, holder, label = "" }) => isAsked(name) || isAsked(holder) || isAsked(label));
-  // Names are in order already, and stay so among equals.
+  // Names are sorted already, and a stable sort keeps their order among equals.
   if (order !== "name") rows.sort(comparing(order));
   return isReversed ? rows.toReversed() : rows;
 }
@@ -37,7 +37,7 @@ function comparing(order: Exclude<Order, "name">): (one: LeaseView, other: Lease
   }
 }
 
-/** The holders of these leases, those with most of them first. */
+/** The holders of these leases, those with the most leases first. */
 export function holderRows(leases: readonly LeaseView[], { isReversed }: TopState): HolderRow[] {
   const rows = new Map<string, HolderRow>();
   for (const { holder, label, sinceMs, endsMs } of leases) {

@@ -1,9 +1,9 @@
-/** How many changes there were in each of the last seconds. */
+/** The number of changes in each of the last seconds. */
 export class Rates {
   readonly #counts: number[];
   #second: number;
 
-  /** @param seconds that are remembered */
+  /** @param seconds the number of seconds that are kept */
   constructor(seconds: number, nowMs: number) {
     this.#counts = Array.from({ length: seconds }, () => 0);
     this.#second = Math.floor(nowMs / 1_000);
@@ -15,7 +15,7 @@ export class Rates {
     this.#counts[last] = (this.#counts[last] ?? 0) + count;
   }
 
-  /** Whole seconds, the newest last: the present one has not ended and is left out. */
+  /** Whole seconds, oldest first. The current second is incomplete and left out. */
   perSecond(nowMs: number): readonly number[] {
     this.#turn(nowMs);
     return this.#counts.slice(0, -1);
@@ -23,7 +23,7 @@ export class Rates {
 
   #turn(nowMs: number): void {
     const second = Math.floor(nowMs / 1_000);
-    // A clock that is set back repeats seconds: they count as the present one.
+    // If the clock is set back, repeated seconds count as the current one.
     const passed = Math.min(this.#counts.length, second - this.#second);
     if (passed <= 0) return;
     this.#counts.splice(0, passed);

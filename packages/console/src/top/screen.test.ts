@@ -90,7 +90,7 @@ test.each([
       }
 });
 
-test("a lease has its holder, token, the time that is left, and how long it has been held", () => {
+test("a row shows a lease's holder, token, the time that is left, and how long it has been held", () => {
   const record = recordOf(3);
   const lines = topLines(sceneOf(record, firstState), firstState, small, plain);
   expect(lines[0]).toContain("flease://10.0.0.1:7400");
@@ -101,7 +101,7 @@ test("a lease has its holder, token, the time that is left, and how long it has 
   expect(lines.at(-1)).toContain("q quit");
 });
 
-test("the cursor moves over what the screen shows, and stays with its lease when others come", () => {
+test("the cursor moves over the visible rows, and stays with its lease when others come", () => {
   const record = recordOf(100);
   const names = record.names();
   const page = pageOf(small, firstState);
@@ -124,7 +124,7 @@ test("the cursor moves over what the screen shows, and stays with its lease when
   expect(shown().find((line) => line.startsWith(inverse))).toBeUndefined();
 });
 
-test("what is typed filters names, holders and labels; Esc clears it", () => {
+test("typed text filters names, holders and labels; Esc clears it", () => {
   const record = recordOf(20);
   const count = (...keys: string[]) => leaseRows(record, after(keys)).length;
   expect([
@@ -133,7 +133,7 @@ test("what is typed filters names, holders and labels; Esc clears it", () => {
     count("/", ..."worker-3"),
     count("/", ..."s/00001"),
   ]).toEqual([0, 3, 3, 10]);
-  // A letter that is a key elsewhere, and one that is taken back.
+  // A letter that is a key elsewhere, and a letter that is deleted.
   expect(after(["/", "q", "s", "backspace", "return", "s"])).toMatchObject({
     filter: "q",
     isTyping: false,
@@ -143,7 +143,7 @@ test("what is typed filters names, holders and labels; Esc clears it", () => {
   expect(after(["/", ..."a".repeat(300)]).filter).toHaveLength(256);
 });
 
-test("leases are sorted by each column, and the other way round", () => {
+test("leases are sorted by each column, in either direction", () => {
   const record = recordOf(9);
   const first = (...keys: string[]) => leaseRows(record, after(keys))[0]?.name.slice(-1);
   expect([first(), first("r"), first("s", "r"), first("s", "s"), first("s", "s", "r")]).toEqual([
@@ -165,7 +165,7 @@ test("Enter leads from a holder to its leases, and from a lease to its details",
   expect(press(open, "escape", { rows: [], page: 10 })).toMatchObject({ isOpen: false, filter: holders[0] });
 });
 
-test("old news, a ground without a majority and a member that is cut off are named", () => {
+test("outdated news, a ground without a majority and a member that is cut off are shown", () => {
   const record = recordOf(1);
   const lines = (changes: Partial<TopScene>, ...keys: string[]) =>
     topLines(sceneOf(record, after(keys), changes), after(keys), small, plain);
@@ -176,7 +176,7 @@ test("old news, a ground without a majority and a member that is cut off are nam
   );
 });
 
-test("names cannot move the cursor or paint", () => {
+test("names cannot contain sequences that move the cursor or change colours", () => {
   const record = new LeaseRecord();
   const evil = `a${String.fromCodePoint(27)}[2Jb`;
   record.begin(
@@ -193,7 +193,7 @@ test("names cannot move the cursor or paint", () => {
   }
 });
 
-test("changes of each second have a height, and seconds pass", () => {
+test("the changes of each second have a height, and seconds pass", () => {
   const rates = new Rates(4, nowMs);
   rates.add(4, nowMs);
   rates.add(2, nowMs + 1_000);
@@ -204,13 +204,13 @@ test("changes of each second have a height, and seconds pass", () => {
   expect(sparkline([0, 1, 4, 8])).toBe(" ▁▄█");
 });
 
-test("long lines are wrapped between words, as far in as they began", () => {
+test("long lines are wrapped between words, and the rest is indented like the beginning", () => {
   expect(wrap("  one two three", 9)).toEqual(["  one two", "  three"]);
   expect(wrap("  abcdefghijkl", 9)).toEqual(["  abcdef…"]);
   expect(wrap(colours("red", "short"), 9).map(unpainted)).toEqual(["short"]);
 });
 
-test("of 100,000 leases the rows around the cursor are shown", () => {
+test("of 100,000 leases, the rows around the cursor are shown", () => {
   const record = recordOf(100_000);
   const state = after(["s", "s"]);
   const lines = topLines(sceneOf(record, state), state, { columns: 110, rows: 24 }, plain);

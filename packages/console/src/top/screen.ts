@@ -18,24 +18,24 @@ import type { HolderRow } from "./lists.js";
 import { type TopState, views } from "./state.js";
 import { tenths } from "./times.js";
 
-/** What the screen shows, besides what its user looks at. */
+/** The data that the screen shows. `TopState` is what its user has chosen. */
 export interface TopScene {
   readonly nowMs: number;
   readonly endpoints: string;
   readonly ground: GroundView | undefined;
-  /** Why the rest may be old. */
+  /** Why the data may be out of date. */
   readonly trouble: string | undefined;
-  /** Of all leases, whatever the filter. */
+  /** The number of all leases, ignoring the filter. */
   readonly total: number;
-  /** In their order; their ends may have moved since they were put in it. */
+  /** In their order when they were last sorted; their ends may have moved since. */
   readonly leases: readonly LeaseView[];
   readonly latest: (name: string) => LeaseView | undefined;
   readonly holders: readonly HolderRow[];
-  /** The newest last. */
+  /** Oldest first. */
   readonly events: readonly EventView[];
-  /** Changes in each of the last seconds, the newest last. */
+  /** The changes in each of the last seconds, oldest first. */
   readonly rates: readonly number[];
-  /** What was found out about the chosen lease. */
+  /** Details of the chosen lease. */
   readonly detail: Detail | undefined;
 }
 
@@ -46,39 +46,39 @@ export interface Size {
 
 const headRows = 4;
 const footRows = 1;
-/** Beside the list there is room for the details of a lease, and below it for events. */
+/** From these sizes on, details of a lease fit beside the list, and events below it. */
 const wideColumns = 140;
 const detailColumns = 70;
 const tallRows = 20;
 
-/** How many rows of a list the screen shows. */
+/** The number of list rows that the screen shows. */
 export function pageOf(size: Size, state: TopState): number {
   return Math.max(1, size.rows - headRows - footRows - 1 - newsRows(size, state));
 }
 
-/** Whether the details of the chosen lease are in sight. */
+/** Whether the details of the chosen lease are visible. */
 export function showsDetail(size: Size, { view, isOpen }: TopState): boolean {
   return view === "leases" && (isOpen || size.columns >= wideColumns);
 }
 
-/** The rows for events below a list, with their title. */
+/** The number of rows for events below a list, with their title. */
 function newsRows({ rows }: Size, { view, isOpen }: TopState): number {
   if (view === "events" || isOpen || rows < tallRows) return 0;
   return Math.max(5, Math.floor(rows / 4));
 }
 
-/** The whole screen: as many lines as it has rows, none wider than it is. */
+/** The whole screen: as many lines as it has rows, none wider than the screen. */
 export function topLines(scene: TopScene, state: TopState, size: Size, paint: Paint): string[] {
   const width = Math.max(1, size.columns - 1);
   const room = Math.max(0, size.rows - headRows - footRows);
   const body = state.isHelp ? helpLines(paint) : bodyLines(scene, state, { size, width, room, paint });
   const filled = Array.from({ length: room }, (_, at) => body[at] ?? "");
   const lines = [...headLines(scene, state, width, paint), ...filled, footLine(state, width, paint)];
-  // On a very small screen the end matters most, which has the keys.
+  // On a very small screen the last lines matter most, as they list the keys.
   return lines.slice(-size.rows).map((line) => fit(line, width));
 }
 
-/** A line that is too wide is cut, and loses its colours. */
+/** Cuts a line that is too wide; such a line loses its colours. */
 function fit(line: string, width: number): string {
   return cellsOf(line) <= width ? line : cut(unpainted(line), width);
 }
@@ -120,7 +120,7 @@ function tabs({ view, filter, isTyping }: TopState, paint: Paint): string {
 
 const levels = [..."▁▂▃▄▅▆▇█"];
 
-/** One character for each figure, as high as its share of the greatest. */
+/** One character for each figure, its height in proportion to the greatest figure. */
 export function sparkline(figures: readonly number[]): string {
   const most = figures.reduce((one, other) => Math.max(one, other), 0);
   return figures
@@ -191,7 +191,7 @@ function listLines(scene: TopScene, state: TopState, body: Body): string[] {
   }
 }
 
-/** The part of a list around the cursor, which is in inverse. */
+/** The part of a list around the cursor. The cursor's row is in inverse. */
 function rowsOf<Row>(
   rows: readonly Row[],
   keyOf: (row: Row) => string,
@@ -203,7 +203,7 @@ function rowsOf<Row>(
 ): string[] {
   if (rows.length === 0) return ["", paint("dim", ` ${empty}`)];
   const page = Math.max(1, room - 1);
-  // A chosen lease that nobody holds any more has no row, but keeps its details.
+  // A chosen lease that is no longer held has no row, but keeps its details.
   const at = chosen === undefined ? 0 : rows.findIndex((row) => keyOf(row) === chosen);
   const from = Math.max(0, Math.min(rows.length - page, at - Math.floor(page / 2)));
   const shown = rows.slice(from, from + page);
@@ -219,7 +219,7 @@ function rowsOf<Row>(
   ];
 }
 
-/** On narrower screens the bars are shorter, and labels are among the details only. */
+/** On narrower screens the bars are shorter, and only the details show labels. */
 const labelledColumns = 110;
 
 const leaseColumns = ({ order, isReversed }: TopState, width: number): readonly Column[] => {
@@ -313,7 +313,7 @@ const eventStyles = {
   action: "cyan",
 } as const;
 
-/** The newest first. */
+/** Newest first. */
 function eventLines(events: readonly EventView[], room: number, width: number, paint: Paint): string[] {
   if (events.length === 0 && room > 0) return [paint("dim", " nothing has changed yet")];
   return events
@@ -330,7 +330,10 @@ function wrapAll(lines: readonly string[], width: number): string[] {
   return lines.flatMap((line) => wrap(line, width));
 }
 
-/** Breaks a line that is too wide between words, and indents the rest like its beginning. Colours go then. */
+/**
+ * Breaks a line that is too wide between words, and indents the rest like its beginning. Such a line loses
+ * its colours.
+ */
 export function wrap(line: string, width: number): string[] {
   if (cellsOf(line) <= width) return [line];
   const [indent = ""] = /^ */.exec(line) ?? [];
@@ -346,7 +349,7 @@ export function wrap(line: string, width: number): string[] {
   return [...lines, now];
 }
 
-/** The keys that matter now, as many as there is room for: the last ones stay. */
+/** The keys that matter now, as many as fit. The last ones have priority. */
 function footLine({ isTyping, view, isOpen, order, isHelp }: TopState, width: number, paint: Paint): string {
   const keys: readonly (readonly [string, string])[] = isHelp
     ? [["any key", "back"]]

@@ -1,4 +1,4 @@
-/** What the user of `leasehold top` looks at, and what each key changes of it. */
+/** What the user of `leasehold top` looks at, and how each key changes it. */
 
 export const views = ["leases", "holders", "ground", "events"] as const;
 export type View = (typeof views)[number];
@@ -10,13 +10,13 @@ export interface TopState {
   readonly view: View;
   readonly order: Order;
   readonly isReversed: boolean;
-  /** Part of a lease's name, holder or label; without capitals it finds both. */
+  /** A part of a lease's name, holder or label. Without capitals it matches either case. */
   readonly filter: string;
-  /** Keys are letters of the filter. */
+  /** Whether keys are letters of the filter. */
   readonly isTyping: boolean;
-  /** The row at the cursor: a lease's name, or a holder. */
+  /** The cursor's row: a lease's name, or a holder. */
   readonly chosen: string | undefined;
-  /** The details of the chosen lease take the place of the list. */
+  /** Whether the details of the chosen lease replace the list. */
   readonly isOpen: boolean;
   readonly isHelp: boolean;
 }
@@ -34,7 +34,7 @@ export const firstState: TopState = {
 
 const filterMax = 256;
 
-/** What the keys refer to: the rows of the view in their order, and how many the screen shows. */
+/** What the keys act on: the rows of the view in order, and how many of them the screen shows. */
 export interface Listed {
   readonly rows: readonly string[];
   readonly page: number;
@@ -83,7 +83,7 @@ function turned(state: TopState, by: number): TopState {
   return { ...state, view, chosen: undefined, isOpen: false };
 }
 
-/** Of a holder the leases are shown, of a lease the details. */
+/** Enter leads from a holder to its leases, and from a lease to its details. */
 function entered(state: TopState, { rows }: Listed): TopState {
   const chosen = state.chosen ?? rows[0];
   if (chosen === undefined) return state;

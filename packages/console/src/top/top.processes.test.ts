@@ -8,7 +8,7 @@ import { mainPath } from "../../../../test/support/built.js";
 
 const patience = { timeout: 20_000 };
 
-/** The command at a terminal of `script` (util-linux), whose lines are drawn one by one. */
+/** The command at a terminal of `script` (util-linux), which the test redraws line by line. */
 class Terminal {
   readonly ended: Promise<number | null>;
   readonly #child;
@@ -31,7 +31,7 @@ class Terminal {
     return this.#text;
   }
 
-  /** What is on the screen. */
+  /** The screen's content. */
   get screen(): string {
     return [...this.#rows]
       .sort(([one], [other]) => one - other)
@@ -45,7 +45,7 @@ class Terminal {
 
   #take(data: string): void {
     this.#text += data;
-    // "ESC [ row ; 1 H", the line, and "ESC [ K".
+    // Matches "ESC [ row ; 1 H", the line, and "ESC [ K".
     for (const [, row = "", line = ""] of data.replaceAll("\u001b", "\n").matchAll(/^\[(\d+);1H(.*)\n\[K/gm))
       this.#rows.set(Number(row), line);
   }

@@ -9,11 +9,14 @@ import { pageOf, showsDetail, topLines } from "./screen.js";
 import { firstState, press } from "./state.js";
 
 const frameMs = 250;
-/** Time changes an order so often. Sorting takes a tenth of the time at most. */
+/**
+ * The order by time left changes by itself: it is refreshed this often. Sorting takes a tenth of the time at
+ * most.
+ */
 const sortEveryMs = 1_000;
 const sortShare = 10;
 const askEveryMs = 1_000;
-/** A lease that the cursor only passes is not asked for. */
+/** A lease is queried once the cursor has rested on it for this long. */
 const restMs = 150;
 const askMsMax = 5_000;
 const rateSeconds = 240;
@@ -23,14 +26,14 @@ export interface TopParts {
   readonly leases: Leases;
   readonly askGround: () => Promise<GroundStatus>;
   readonly endpoints: string;
-  /** Ends it. */
+  /** Aborts to end the screen. */
   readonly signal: AbortSignal;
 }
 
 /** Shows leases, holders and their ground on the terminal until a key or the signal ends it. */
 export async function runTop(parts: TopParts): Promise<void> {
   const top = new Top(parts);
-  // The last resort: whatever ends this process, the terminal is as it was.
+  // A last resort: whatever ends this process, the terminal is restored.
   const restore = (): void => top.restore();
   process.once("exit", restore);
   try {
@@ -58,7 +61,7 @@ class Top {
   #listedMs = 0;
   #listTookMs = 0;
   #detail: Detail | undefined;
-  /** Begins the next question at once. */
+  /** Starts the next query at once. */
   #moved: () => void = () => undefined;
   #end: () => void = () => undefined;
 
@@ -143,7 +146,7 @@ class Top {
     this.#terminal.draw(topLines(scene, this.#state, this.#terminal.size, this.#paint));
   }
 
-  /** Reads the lists anew; the cursor stays at its row while that is there. */
+  /** Rebuilds the lists. The cursor stays on its row while the row exists. */
   #list(nowMs: number): void {
     const { names, ends } = this.#dirty;
     names.clear();
@@ -156,7 +159,7 @@ class Top {
     this.#listTookMs = performance.now() - begunMs;
   }
 
-  /** The lease at the cursor, if its details are in sight. */
+  /** The lease at the cursor, if its details are visible. */
   get #asked(): string | undefined {
     const { chosen = this.#leases[0]?.name } = this.#state;
     return showsDetail(this.#terminal.size, this.#state) ? chosen : undefined;
@@ -193,7 +196,7 @@ class Top {
     }
   }
 
-  /** Whether the cursor stayed where it was. */
+  /** Whether the cursor stayed on its row. */
   #pause(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(true), ms);

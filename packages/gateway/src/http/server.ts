@@ -221,7 +221,7 @@ export class HttpServer {
   #asker(request: IncomingMessage, { name, rights }: User, receivedMs: number, signal: AbortSignal): Asker {
     const { log } = this.#parts;
     const { headers, socket } = request;
-    // The request's socket is gone once its body was read.
+    // Read now: the request's socket may be gone once its body has been read.
     const from = formatAddress(socket.remoteAddress ?? "", socket.remotePort ?? 0);
     const key = headers["idempotency-key"];
     if (key !== undefined && (typeof key !== "string" || !keyForm.test(key)))
