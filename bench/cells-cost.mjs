@@ -1,5 +1,6 @@
-// What an acquisition costs with more members, where cells are of three: messages, bytes and processor time, of all processes, of
-// 3, 9 and 30 members beside one client; and what members cost that do nothing. Arguments: counts of members (3 9 30).
+// The cost of an acquisition with more members, when cells have three: messages, bytes and processor time of
+// all processes, with 3, 9 and 30 members and one client. Also the cost of idle members. Arguments: counts of
+// members (3 9 30).
 import { setTimeout as sleep } from "node:timers/promises";
 import { open } from "leasehold";
 import { startCluster } from "./cluster.mjs";
@@ -9,26 +10,26 @@ const settings = { ttlMax: "3s", maxClockSkew: "50ms", rpcTimeout: "500ms", cell
 const rounds = 5;
 const roundMs = 1_500;
 const idleMs = 8_000;
-/** Members that share two cores compile their code while they work: many of them take longer. */
+/** The members share two cores and compile their code while they work, so many members take longer. */
 const warmUpMs = (count) => 1_500 + 250 * count;
 const widths = [512, 1];
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** What all members and this client have used and sent so far. */
+/** The totals of all members and this client so far: resources used and messages sent. */
 async function totals(cluster) {
   const { user, system } = process.cpuUsage();
   const members = await cluster.usage();
   return {
     membersUs: sum(members.map(({ cpuUs }) => cpuUs)),
     clientUs: user + system,
-    // Members and the client send to each other, and members hear each other's heartbeats.
+    // The sum counts the members' traffic with the client and the heartbeats between members.
     messages: sum(members.map(({ counters }) => counters["messages.sent"] + counters["messages.received"])),
     bytes: sum(members.map(({ counters }) => counters["bytes.sent"] + counters["bytes.received"])),
   };
 }
 
-/** Acquires and releases for a while, so many at a time; how many. */
+/** Acquires and releases for `forMs`, `width` at a time. Returns the number of acquisitions. */
 async function work(leases, width, forMs) {
   const until = performance.now() + forMs;
   let done = 0;
@@ -67,7 +68,7 @@ async function measure(count, print) {
     row("cells: CPU of the client", "µs/pair", ({ clientUs }) => clientUs);
   }
   await leases.close();
-  // Entries are forgotten, and members rest.
+  // Wait until members have dropped their entries and are idle.
   await sleep(idleMs);
   const before = await cluster.usage();
   await sleep(idleMs);

@@ -1,6 +1,7 @@
-// Thirty members in processes of their own, cells of three: how evenly resources lie on them, and what the loss of one
-// and of three of them costs. Prints one JSON object a line. Needs some 2 GB of memory. With the argument `cost` it measures what
-// an acquisition costs with more members instead (`cells-cost.mjs`).
+// Thirty members in processes of their own, with cells of three: how evenly resources are spread over them,
+// and the effect of losing one member and three members. Prints one JSON object a line. Needs some 2 GB of
+// memory. With the argument `cost` it instead measures the cost of an acquisition with more members
+// (`cells-cost.mjs`).
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "leasehold";
 import { measureCost } from "./cells-cost.mjs";
@@ -39,7 +40,7 @@ const standsWithout = (resource, lost) => {
   return members.filter((index) => !lost.includes(ids[index])).length >= majority;
 };
 
-/** Runs an operation for each name, some hundred at a time. */
+/** Runs an operation for each name, about a hundred at a time. */
 async function forEach(names, operation) {
   let next = 0;
   const worker = async () => {
@@ -70,7 +71,10 @@ async function spread() {
   await forEach(held, (lease) => lease.release());
 }
 
-/** Which part of some thousand resources cannot be acquired; each by itself as its cell predicts. */
+/**
+ * The share of some thousand resources that cannot be acquired. Checks for each that its cell predicts the
+ * result.
+ */
 async function reach(kind, lost) {
   let failed = 0;
   await forEach(names(kind, 3_000), async (name) => {
@@ -87,7 +91,7 @@ async function reach(kind, lost) {
   return failed / 3_000;
 }
 
-/** Held over everything that happens; each is looked at every few milliseconds. */
+/** Leases held throughout the run; the remaining time of each is sampled every few milliseconds. */
 class Watched {
   #held = [];
   #stop = false;
@@ -107,7 +111,7 @@ class Watched {
     }
   }
 
-  /** How long the longest of the leases whose cell stands went without a renewal. */
+  /** Returns the longest time without a renewal, among leases whose cell still has a majority. */
   async end(lost) {
     this.#stop = true;
     await this.#looking;

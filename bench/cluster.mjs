@@ -1,7 +1,10 @@
 // Members in processes of their own on loopback, for measurements.
 import { freePort, startProcesses } from "./processes.mjs";
 
-/** Starts the members and waits until all have their recovery wait behind them. `own` has what differs between them. */
+/**
+ * Starts the members and waits until the recovery wait of each is over. `own` returns the options of one
+ * member.
+ */
 export async function startCluster(settings, own = () => ({}), ids = ["a", "b", "c"]) {
   const ports = [];
   for (const _ of ids) ports.push(await freePort());

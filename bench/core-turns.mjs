@@ -1,7 +1,8 @@
-// Whether heartbeats of the core are in time while it has a lot to do: three servers, many keys, a thousand watches from the oldest change on,
-// long reads, snapshots, a server that is far behind, a large deletion; one by one and at once. Goal: none is late by more than 50 ms, and
-// no leader falls. Others on the machine, and collections of garbage, are told apart.
-// node bench/core-turns.mjs [keys, 1000000]    (after `npm run build`; LEASEHOLD_DIST names another build)
+// Checks that the core's heartbeats are on time under load: three servers, many keys, a thousand watches from
+// the oldest change on, long reads, snapshots, a server that is far behind, a large deletion; one by one and
+// all at once. Goals: no heartbeat is late by more than 50 ms, and no leader loses its leadership. Delays due
+// to other processes on the machine and to garbage collection are reported separately.
+// node bench/core-turns.mjs [keys, 1000000] (after `npm run build`; LEASEHOLD_DIST names another build)
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -22,18 +23,19 @@ const putsPerRequest = 128;
 const inFlight = 16;
 const watches = 1_000;
 const snapshotCount = 4_000;
-// More than the leader keeps of its log behind a snapshot (5,000), and another snapshot.
+// More than the log entries that the leader keeps after a snapshot (5,000), plus another snapshot.
 const missedWrites = 10_000;
 const heartbeatMs = 100;
-/** What one answer may have, about: 256 MiB as the core counts. */
+/** About the most keys in one answer: 256 MiB as the core counts. */
 const readMax = 500_000;
-/** Less is no news. */
+/** Smaller delays are not recorded. */
 const worthTellingMs = 15;
 const folder = mkdtempSync(join(tmpdir(), "lh-turns-"));
 const bytes = (text) => new TextEncoder().encode(text);
 
-// In each server. What is said of a turn: when, how late its timer was, how long the thread had a processor and how long it waited for
-// one meanwhile, and how long garbage was collected. Of a heartbeat: when it came, and how late.
+// Runs in each server and records delays. For a turn of the event loop: when, how late its timer was, how
+// long the thread had a processor, how long it waited for one meanwhile, and how long garbage was collected.
+// For a heartbeat: when it arrived, and how late.
 const probe = join(folder, "probe.mjs");
 writeFileSync(
   probe,
@@ -88,7 +90,7 @@ const servers = [0, 1, 2].map((index) => ({
 }));
 for (const server of servers) start(server);
 
-/** As the clients of grpc-js want it. */
+/** Adapts a service to the form that clients of grpc-js expect. */
 const serviceDefinition = ({ methods, typeName }) =>
   Object.fromEntries(
     methods.map(({ name, methodKind, input, output }) => [
@@ -157,7 +159,7 @@ try {
 }
 process.exit();
 
-/** Runs it, and says what it did to the servers. */
+/** Runs one phase and prints its effect on the servers. */
 async function phase(what, body) {
   const fromMs = Date.now();
   const elections = electionsSoFar();
@@ -199,20 +201,24 @@ function newestSnapshots() {
   });
 }
 
-/** What a server's probe has written down since. */
+/** The records of a server's probe since `sinceMs`. */
 function newsOf(file, sinceMs) {
   const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
   const news = lines.map((line) => line.split(" ")).filter(([, atMs]) => Number(atMs) > sinceMs);
   const figures = (kind) => news.filter(([each]) => each === kind).map((words) => words.slice(1).map(Number));
   const turns = figures("turn").map(([toMs, lateMs, usedMs, waitedMs, pauseMs]) => {
-    // While garbage is collected, a thread may wait for helpers that have no processor: neither says so.
+    // During garbage collection a thread may also wait for helper threads that have no processor. Neither
+    // figure shows that.
     const ownMs = Math.max(0, Math.min(usedMs, lateMs - waitedMs - pauseMs));
     return { fromMs: toMs - lateMs, toMs, lateMs, ownMs, pauseMs };
   });
   return { turns, heartbeats: figures("heartbeat").map(([atMs, lateMs]) => ({ atMs, lateMs })) };
 }
 
-/** So much of it its sender, or its receiver, had no processor, or collected garbage. The others are taken for its sender. */
+/**
+ * The part of a heartbeat's delay during which its sender or its receiver had no processor or collected
+ * garbage. The sender is unknown: the worse of the other two servers is taken.
+ */
 function excuses(told, receiver, { atMs, lateMs }) {
   const during = ({ turns }) =>
     turns
@@ -290,7 +296,7 @@ async function fill() {
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
-/** Single changes of keys anywhere. */
+/** Changes single keys, chosen anywhere. */
 async function write(count) {
   let done = 0;
   const leader = await leaderOf();
@@ -304,7 +310,10 @@ async function write(count) {
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
-/** Single keys and narrow prefixes, which are quiet, and a tenth of them of a hundredth of all keys; resolves when each has caught up. */
+/**
+ * Watches single keys and narrow prefixes, which see no changes; a tenth of the watches cover a hundredth of
+ * all keys each. Resolves when all have caught up.
+ */
 async function watchAll({ kv, watch }) {
   const { header } = await ask(kv, "Range", create(rpc.RangeRequestSchema, { key: bytes("k") }));
   const stream = watch.Watch();

@@ -1,12 +1,15 @@
-// The core beside Debian's etcd, three servers each on one disk, loaded by one Go program with etcd's own client. One JSON object a line;
-// tables of medians go to the terminal. What is missing (golang-etcd-server-dev, etcd-server) is told.
-// node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]    (after `npm run build`)
-//   [--asked leader,follower]: which server, where one connection asks all; several go to all servers in turn ("asked": "all").
-//   A put that watches see is of the leader, and the watches are at all servers.
-//   [--warm-up 5]: seconds of one put at a time, at each server, before anything is measured: Node compiles what it runs often
-//   [--once hold,expire,elect,restart] [--rounds-once 3]: on servers of their own each round; "" leaves them out, as with --figures
+// Compares the core with Debian's etcd: three servers each on one disk, loaded by one Go program with etcd's
+// own client. Prints one JSON object a line, and tables of medians on the terminal. Reports missing packages
+// (golang-etcd-server-dev, etcd-server).
+// node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2] (after `npm
+// run build`)
+//   [--asked leader,follower]: the server that gets the load of a single connection. Several connections are spread
+//   over all servers ("asked": "all"). Puts seen by watches go to the leader, with watches at all servers.
+//   [--warm-up 5]: seconds of sequential puts at each server before anything is measured: Node compiles hot code
+//   [--once hold,expire,elect,restart] [--rounds-once 3]: on new servers in each round; "" leaves them out,
+//   as with --figures
 //   [--one-core]: one server of each system on core 0, and the load on core 1 (`taskset`), with nothing of "once"
-//   [--save]: the rates go to the results that the charts are drawn from (`npm run bench -- report`)
+//   [--save]: adds the rates to the results that the charts are drawn from (`npm run bench -- report`)
 import { Console } from "node:console";
 import { execFileSync, spawn } from "node:child_process";
 import { once as event } from "node:events";
@@ -27,7 +30,7 @@ import { leaderOf } from "./systems/like-etcd.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const gocode = "/usr/share/gocode";
 const warmUpMs = 1_500;
-/** Of which there is one connection, as `load.go` has it. */
+/** The number of calls on one connection, as in `load.go`. */
 const callsPerConnection = 64;
 
 const { values } = parseArgs({
@@ -61,7 +64,7 @@ const rounds = Number(values.rounds);
 const roundsOnce = Number(values["rounds-once"]);
 const forMs = Number(values.seconds) * 1_000;
 
-/** etcd's Go client comes from Debian's package, so that nothing is fetched. */
+/** etcd's Go client comes from Debian's package, so that nothing is downloaded. */
 function buildLoad(room) {
   if (!existsSync(join(gocode, "src/go.etcd.io/etcd/clientv3")) || !existsSync("/usr/bin/etcd"))
     throw new Error("apt-get install golang-go golang-etcd-server-dev etcd-server");
@@ -72,7 +75,7 @@ function buildLoad(room) {
   return program;
 }
 
-/** Watches, of which a put tells all. */
+/** The number of watches that each put notifies. */
 const watches = 1_000;
 const widthsOf = (figure) => (figure === "fan-out" ? [watches] : widths);
 const placesOf = (inFlight) => (inFlight <= callsPerConnection ? places : ["all"]);
@@ -95,17 +98,20 @@ async function load(program, hosts, figure, inFlight, ms = forMs) {
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const rounded = (number) => Number(number.toPrecision(3));
 
-/** Who leads; there may be nobody for a while. */
+/** The leader; there may be none for a while. */
 async function leading({ connection }) {
   let leader;
   await until(async () => (leader = await leaderOf(connection)) !== undefined, "a leader");
   return leader;
 }
 
-/** The servers, the one that is asked first. */
+/** The servers, beginning with the one that gets the load. */
 const beginningWith = (hosts, first) => hosts.map((_, index) => hosts[(first + index) % hosts.length]);
 
-/** All of it while one server leads: else nobody knows which one was asked. */
+/**
+ * Repeats the measurement unless one server led throughout: otherwise it is unclear whether a leader was
+ * measured.
+ */
 async function measure(program, system, figure, inFlight, asked) {
   for (;;) {
     const leader = await leading(system);
@@ -127,23 +133,23 @@ async function measureAt(program, servers, connection, figure, inFlight) {
     forMs,
   );
   const after = usage();
-  // The servers' CPU also has the load's own warm-up, a fifth, and its preparation.
+  // The servers' CPU time includes the load's own warm-up, a fifth of the time, and its preparation.
   return {
     perSecond: done / seconds,
     p50Us,
     p99Us,
     clientCpuUs: clientCpuUs / done,
     serverCpuUs: (sum(after, "cpuUs") - sum(before, "cpuUs")) / (done * 1.2),
-    // How much of one core the servers took; the load's own warm-up is a fifth beside the time that counts.
+    // The cores that the servers used. The load's own warm-up adds a fifth to the measured time.
     cores: (sum(after, "cpuUs") - sum(before, "cpuUs")) / (seconds * 1.2 * 1e6),
     residentMiB: sum(after, "residentBytes") / 2 ** 20,
   };
 }
 
-/** Rounds go on in turns, so that what the machine does meanwhile meets both. */
+/** Alternates the order of the systems, so that other work on the machine affects both alike. */
 const inTurn = (round, both) => (round % 2 === 0 ? both : both.toReversed());
 
-/** Rates as the charts have them, under the names that these systems have there. */
+/** Rates for the charts, under the names that the systems have there. */
 const drawn = [];
 const inResults = { core: "leasehold core", etcd: "etcd" };
 
@@ -251,7 +257,7 @@ if (onceTable.length > 0) terminal.table(onceTable);
 const at = new Date().toISOString();
 const commit = commitOf();
 if (values.save && !isOneCore) {
-  // What stands at the head is of the run of `npm run bench -- compare`.
+  // Keep the head of the file, which belongs to the run of `npm run bench -- compare`.
   const head = JSON.parse(readFileSync(latest, "utf8"));
   save(
     latest,

@@ -1,10 +1,10 @@
-// Credentials for the cluster that is measured, made by the commands of docs/security.md.
+// Credentials for the measured cluster, created with the commands of docs/security.md.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What each member and the client add to their options. */
+/** The additional options of each member and the client. */
 export function credentials(way) {
   if (way === "plain") return { member: () => ({}), client: {} };
   const folder = mkdtempSync(join(tmpdir(), "leasehold-bench-"));

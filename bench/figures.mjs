@@ -1,12 +1,12 @@
-// What can be measured of a system. Each part says what it needs the client to be able to do, how often at most it is
-// measured, and gives rows: [figure, unit, value, parameters].
+// The figures that are measured of each system. Each part lists the abilities that it needs of the client and
+// the most rounds, and returns rows: [figure, unit, value, parameters].
 import { setTimeout as sleep } from "node:timers/promises";
 import { usageOf } from "./room.mjs";
 
 const many = 512;
 const widthUnderLoss = 64;
 
-/** Rate, times and processor time of one kind of operation. */
+/** The rate, times and processor time of one kind of operation. */
 function rows(figure, { done, seconds, clientCpuUs, serversCpuUs, quantiles }, inFlight) {
   const one = (name, unit, value) => [`${figure} ${name}`, unit, value, { inFlight }];
   const times = [
@@ -36,7 +36,10 @@ async function operations(running, width, { needsTimes }, ms) {
   ];
 }
 
-/** So servers have compiled their code and have their buffers, but no room for many leases. */
+/**
+ * Warms up servers so that their code is compiled and their buffers exist, but memory for many leases does
+ * not.
+ */
 async function warmUpForMemory(running) {
   for (let times = 0; times < 5; times += 1) {
     await running.measure("acquire", { width: many, forMs: 1_000, max: 1_000, needsTimes: false });
@@ -58,8 +61,8 @@ async function memory(running, { round }) {
   const after = await state();
   await running.measure("release");
   const { held } = after.client;
-  // A process that has grown by nothing has had room from before: that says nothing of a lease. A server keeps the
-  // room of the first round, so that is the only one that tells what it grows by.
+  // A process without growth reused memory from before, so its figure says nothing about a lease. A server
+  // keeps the memory of the first round, so only that round shows its growth.
   const row = (figure, now, then) =>
     now > then ? [[`held lease, ${figure}`, "bytes", (now - then) / held, { leases: held }]] : [];
   return [
@@ -77,19 +80,19 @@ async function handOver(running) {
   ];
 }
 
-/** When a server was started again after a kill, by system. */
+/** By system, the time when a server was restarted after a kill. */
 const restartedMs = new WeakMap();
-/** Until then a member of Leasehold waits: it has forgotten leases. */
+/** The recovery wait of a restarted member of Leasehold: it has lost its state of the leases. */
 const recoversWithinMs = 13_000;
 
-/** A server that uses less than this part of a core has its start behind it. */
+/** A server that uses less than this share of a core has finished starting. */
 const calmPart = 0.1;
 const calmLookMs = 500;
 const calmWithinMs = 15_000;
 
 /**
- * Waits until a server that was started again has started: a Java machine takes all cores for some seconds, in
- * which the system that is measured next would wait for its turn.
+ * Waits until a restarted server has finished starting. A Java virtual machine takes all cores for some
+ * seconds, which would slow down the system that is measured next.
  */
 async function calm(server) {
   const end = performance.now() + calmWithinMs;
@@ -104,7 +107,7 @@ async function failover(running, { round }) {
   await sleep(Math.max(0, (restartedMs.get(running) ?? -Infinity) + recoversWithinMs - performance.now()));
   const { server, kill, restart, which } = await running.killOne(round);
   const loaded = running.measure("load", { width: widthUnderLoss, afterMs: 3_000, atMostMs: 25_000 });
-  // It is awaited below, and may fail before.
+  // Awaited below. Without a handler, an earlier rejection would end the process.
   loaded.catch(() => {});
   await sleep(1_000);
   kill();
@@ -119,7 +122,7 @@ async function failover(running, { round }) {
 }
 
 export const parts = {
-  // The first, as servers keep the memory that they have had.
+  // The first round counts, as servers keep the memory that they have had.
   memory: { needs: [], roundsMax: 3, warmsUp: true, measure: memory },
   throughput: {
     needs: [],

@@ -1,5 +1,6 @@
-// A million files: names at their primary, and contents on one node's disk: `npm run bench -- files million`. Names are made by
-// copies of a folder, which share contents; contents are written to a disk without names. A node has both.
+// A million files: names at their primary, and contents on one node's disk: `npm run bench -- files million`.
+// Names are created by copying a folder whose files share contents; contents are written to a disk without
+// names. A node has both.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { startCluster } from "./files-whole.mjs";
 import { rowOf } from "./results.mjs";
 
 const count = Number(process.env["BENCH_FILES"] ?? 1_000_000);
-/** The most that one copy takes, with its folder. */
+/** The most files that one copy creates, besides their folder. */
 const perFolder = 7_999;
 const atOnce = 64;
 const script = fileURLToPath(import.meta.url);
@@ -37,7 +38,7 @@ async function ask(port, method, path, headers = {}, body = undefined) {
   }
 }
 
-/** The process of the node that serves there. */
+/** The process id of the node that serves on this port. */
 function pidAt(port) {
   return readdirSync("/proc").find((name) => {
     try {

@@ -1,5 +1,5 @@
-// One node of replicated files, in a process of its own, with a member of Flease beside it. It does what its parent asks, one
-// thing after another.
+// One node of replicated files, in a process of its own, with a member of Flease in it. It runs its parent's
+// requests one after another.
 import { once } from "node:events";
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
@@ -22,7 +22,7 @@ const files = await startFiles({
 const content = Buffer.alloc(4 * 2 ** 20);
 for (let at = 0; at < content.length; at += 4) content.writeUInt32LE((at * 2_654_435_761) % 2 ** 32, at);
 
-/** Reads or writes, one after another for so long, `size` bytes each within `span`. */
+/** Runs operations one after another for `forMs`, with `size` bytes each within `span`. */
 async function loop(operation, { size, span, random, forMs }) {
   const timesUs = [];
   const places = span / size;
@@ -50,7 +50,7 @@ const tasks = {
       how,
     );
   },
-  /** The same on one file of this machine; each write is followed by an fdatasync. */
+  /** The same operations on a local file; an fdatasync follows each write. */
   async local({ path, reads, ...how }) {
     const fd = openSync(path, "a+") && openSync(path, "r+");
     const into = Buffer.alloc(how.size);
@@ -62,7 +62,7 @@ const tasks = {
     closeSync(fd);
     return measured;
   },
-  /** One round trip to another node and back: a file whose primary is there is asked for its size. */
+  /** Times one round trip to another node: asks for the size of a file whose primary is there. */
   async roundTrip({ path }) {
     const file = await files.open(path);
     const timesMs = [];
@@ -73,7 +73,7 @@ const tasks = {
     }
     return timesMs.toSorted((a, b) => a - b)[100];
   },
-  /** Writes until it is told to stop: when each was acknowledged, and how long the longest took. */
+  /** Writes for `forMs`, and returns the times of the acknowledgements. */
   async writeOn({ path, forMs }) {
     const file = await files.open(path);
     const acknowledged = [];
@@ -98,7 +98,10 @@ const tasks = {
     await Promise.all(Array.from({ length: 32 }, worker));
     return (performance.now() - startedMs) / 1_000;
   },
-  /** How much is left of the lease of the only file that is written in place, and whose primary is here, ms. */
+  /**
+   * The remaining time, in ms, of the lease of the only file that is written in place and has its primary
+   * here.
+   */
   async leaseOf() {
     const { path } = files.status().primaries.find((primary) => primary.path.startsWith("live/"));
     const hint = await member.leases.holder(`files/${path}`);

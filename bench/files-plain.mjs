@@ -1,4 +1,5 @@
-// A plain HTTP server of the files of one folder, as anybody would write it: what `files-whole.mjs` compares reads with.
+// A plain HTTP server of the files in one folder, in its simplest form. `files-whole.mjs` compares reads with
+// it.
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";

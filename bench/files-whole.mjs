@@ -1,5 +1,5 @@
-// Whole files by WebDAV on three nodes, each a process with a directory of its own on one disk, beside what the disk and a plain
-// HTTP server reach in the same minute: `npm run bench -- files whole`.
+// Whole files by WebDAV on three nodes, each a process with a directory of its own on one disk, compared with
+// the rates of the disk and of a plain HTTP server at the same time: `npm run bench -- files whole`.
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
@@ -20,7 +20,7 @@ const names = 1_000;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 2 * clients });
 
-/** One request; what comes back is counted and thrown away. */
+/** Sends one request; counts the bytes of the answer and discards them. */
 function http(port, method, path, body, headers = {}) {
   return new Promise((resolve, reject) => {
     const options = { agent, port, host: "127.0.0.1", method, path, headers };
@@ -39,7 +39,7 @@ function http(port, method, path, body, headers = {}) {
   });
 }
 
-/** A put that is tried again, as clients do when a busy machine has cost a primary its lease. */
+/** A put with retries, as clients retry when a busy machine has cost a primary its lease. */
 async function put(port, path, body) {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -50,7 +50,7 @@ async function put(port, path, body) {
   }
 }
 
-/** The JSON of a node's status. */
+/** A node's status as JSON. */
 async function statusOf(port) {
   const answer = await fetch(`http://127.0.0.1:${port}/`);
   return answer.json();
@@ -83,7 +83,7 @@ export async function startCluster(room) {
   };
 }
 
-/** A plain server of one folder, in a process of its own. */
+/** Starts a plain server of one folder in a process of its own. */
 async function startPlain(folder) {
   const child = fork(fileURLToPath(new URL("files-plain.mjs", import.meta.url)), [folder]);
   process.on("exit", () => child.kill());
@@ -91,7 +91,7 @@ async function startPlain(folder) {
   return { port, stop: () => child.kill() };
 }
 
-/** Median time of one after another, ms. */
+/** The median time, in ms, of sequential calls. */
 async function medianMs(work, count) {
   const times = [];
   for (let at = 0; at < count; at += 1) {
@@ -102,7 +102,7 @@ async function medianMs(work, count) {
   return times.toSorted((a, b) => a - b)[Math.floor(count / 2)];
 }
 
-/** The number of calls in a second, by all clients at once. */
+/** The number of calls a second, by all clients at once. */
 async function perSecond(work) {
   const untilMs = performance.now() + forMs;
   const fromMs = performance.now();
@@ -118,7 +118,7 @@ async function perSecond(work) {
   return done / ((performance.now() - fromMs) / 1_000);
 }
 
-/** Three at once, each into a directory of its own: what one of them reaches, MB/s. */
+/** Three concurrent writers, each in a directory of its own. Returns the rate of one of them, MB/s. */
 async function threeDisks(folder) {
   const fromMs = performance.now();
   await Promise.all(

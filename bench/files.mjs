@@ -1,7 +1,7 @@
-// Replicated files on three nodes, each a process with a directory of its own and a member of Flease in it, all on one disk.
-// Parts, most of them about a minute: whole throughput peer failover open chart large million. Without a word: all but the last
-// three.
-// Results go to bench/results/files.json, where rows of other parts stay.
+// Replicated files on three nodes, each a process with a directory of its own and a member of Flease in it,
+// all on one disk. Parts, most of them about a minute: whole throughput peer failover open chart large
+// million. Default: all but the last three. Results go to bench/results/files.json; rows of other parts stay
+// in the file.
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -28,13 +28,13 @@ function add(row) {
   console.log(JSON.stringify(row));
 }
 
-/** What a process has in memory, bytes. */
+/** The resident memory of a process, bytes. */
 const rssOf = (pid) =>
   1_024 * Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
 
 let clusters = 0;
 
-/** Three nodes; `ttl` is that of the files' leases. */
+/** Starts three nodes; `ttl` is that of the files' leases. */
 async function startNodes(ttlMs, more = {}) {
   clusters += 1;
   const [members, nodes] = [{}, {}];
@@ -125,7 +125,7 @@ async function throughput() {
   await nodes.stop();
 }
 
-/** One request of HTTP; the body of the answer is read and thrown away. */
+/** Sends one HTTP request; reads and discards the body of the answer. */
 function http(port, method, path, body, headers = {}) {
   return new Promise((resolve, reject) => {
     const asked = request({ port, host: "127.0.0.1", method, path, headers }, (answer) => {
@@ -137,7 +137,7 @@ function http(port, method, path, body, headers = {}) {
   });
 }
 
-/** Whole files by WebDAV: three nodes of Leasehold beside `rclone serve webdav` on one directory. */
+/** Whole files by WebDAV: three nodes of Leasehold compared with `rclone serve webdav` on one directory. */
 async function peer() {
   const port = await freePort();
   const up = spawn(process.execPath, [
@@ -206,10 +206,10 @@ async function peer() {
   rclone.kill();
 }
 
-/** What members believe of steady clocks: the default allows for clocks that nobody looks after. */
+/** The assumed rate error of steady clocks. The default allows for unsupervised clocks. */
 const clockRateErrors = [undefined, 0.001];
 
-/** kill -9 of a file's primary, until another node's next write is acknowledged. */
+/** The time from kill -9 of a file's primary to the acknowledgement of another node's next write. */
 async function failover() {
   for (const clockRateError of clockRateErrors) {
     const [left, rest, whole, roundTrips] = [[], [], [], []];
@@ -248,7 +248,10 @@ async function killedPrimary(clockRateError) {
   return { leftMs, wholeMs: next - killedMs, roundTripMs };
 }
 
-/** So many files are open on three nodes, each with its lease: memory, processor, and how many tenures were lost. */
+/**
+ * Opens `count` files on three nodes, each with its lease, and measures memory, processor time, and lost
+ * tenures.
+ */
 async function opened(count, ttlMs, watchMs, what) {
   const nodes = await startNodes(ttlMs);
   const before = await Promise.all(nodes.all.map((node) => node.do("status")));

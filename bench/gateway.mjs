@@ -1,6 +1,6 @@
-// The cost of clients to a gateway of three members, which are processes of their own: sessions with a lease each that are
-// renewed, watches, and acquisitions. Prints one JSON object a line: figure, unit, value. Arguments: how many sessions
-// (10,000), and how many watches (10,000).
+// The cost of clients of a gateway to three members, which are processes of their own: sessions with one
+// lease each that are renewed, watches, and acquisitions. Prints one JSON object a line: figure, unit, value.
+// Arguments: the number of sessions (10,000) and of watches (10,000).
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -40,7 +40,7 @@ function ask(method, path, body) {
   });
 }
 
-/** Runs `work` for each item, 64 at a time; how long each took, ms. */
+/** Runs `work` for each item, 64 at a time. Returns the time of each, in ms. */
 async function all(items, work) {
   const tookMs = [];
   const left = items[Symbol.iterator]();

@@ -1,7 +1,8 @@
 /**
- * The grid and conditional Δ-leases on three directories of this machine, each participant a process of its own:
- * `node bench/grid.mjs [--ttl 2000] [--kills 5]`. Prints medians: a free lease taken, renewed and given back, and how long after
- * a holder was killed another has the lease, if it had waited before, and if it comes only when the lease has run out.
+ * The grid and conditional Δ-leases on three directories of this machine, each participant a process of its
+ * own: `node bench/grid.mjs [--ttl 2000] [--kills 5]`. Prints medians: the times to acquire, renew and
+ * release a free lease, and the time from the kill of a holder until another participant has the lease, for
+ * one that was already waiting and for one that comes after the lease has expired.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -58,7 +59,7 @@ async function kills(ground, folders, waits) {
     holder.child.kill("SIGKILL");
     let sinceMs = nowMs();
     if (!waits) {
-      // The lease has run out, ε too: nothing but the rules keeps the next one waiting.
+      // The lease has expired, including ε, so the rules alone delay the next holder.
       await sleep(ttlMs + 200);
       sinceMs = nowMs();
       other.next();

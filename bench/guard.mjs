@@ -1,9 +1,9 @@
-// Fails when Leasehold has become slower beside the bare exchange than it was at the committed baseline. Both are
-// measured in turn, so that the machine and what else it does count for both.
+// Fails when Leasehold has become slower, compared with the bare exchange, than at the committed baseline.
+// Both are measured in turn, so that the machine and its other work affect both alike.
 //   npm run bench -- guard           compares with bench/guard.json
-//   npm run bench -- guard --write   writes it: on a quiet machine, after a change that was meant
-// The ratios go with the number of processors, which these processes share, and with Node: on a machine unlike the
-// baseline's they are shown and not judged.
+//   npm run bench -- guard --write   writes it: on a quiet machine, after an intended change
+// The ratios depend on the number of processors, which the processes share, and on the version of Node. On a
+// machine unlike the baseline's, they are printed but not judged.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -15,12 +15,14 @@ import { systems } from "./systems/index.mjs";
 
 const baselineFile = fileURLToPath(new URL("guard.json", import.meta.url));
 const rounds = 5;
-/** What is lost in each of the repeats is lost: a busy machine is to blame for one of them, or two. */
+/** A ratio fails if it is too low in each of the repeats. A busy machine can affect one or two of them. */
 const repeatsMax = 2;
-/** Of what the baseline has. */
+/** The greatest accepted loss, as a share of the baseline. */
 const lossMax = 0.25;
 
-/** Leasehold's figure, and that of the bare exchange that it is divided by. A rate should be high, a cost low. */
+/**
+ * Leasehold's figure, and the bare exchange's figure that it is divided by. Rates should be high, costs low.
+ */
 const guarded = [
   { figure: "acquire rate", by: "acquire rate", inFlight: 512 },
   { figure: "acquire rate", by: "acquire rate", inFlight: 1 },
@@ -53,7 +55,7 @@ async function oneRound(running) {
     rows.find(([figure, , , { inFlight }]) => figure === wanted && inFlight === width)[2];
 }
 
-/** Ratios by title, medians of the rounds. */
+/** Ratios by title, as medians of the rounds. */
 async function measure() {
   const ratios = new Map(guarded.map((one) => [titleOf(one), []]));
   for (let round = 0; round < rounds; round += 1) {
@@ -68,12 +70,12 @@ async function measure() {
   );
 }
 
-/** Shows each ratio beside the baseline's; returns which are lost. */
+/** Prints each ratio beside the baseline's. Returns those that fail. */
 function compare(ratios, baseline) {
   const lost = new Set();
   for (const one of guarded) {
     const [now, then] = [ratios[titleOf(one)], baseline[titleOf(one)]];
-    // Greater is better.
+    // A gain above 1 is an improvement.
     const gain = isCost(one) ? then / now : now / then;
     const isLost = gain < 1 - lossMax;
     if (isLost) lost.add(titleOf(one));

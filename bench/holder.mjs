@@ -2,7 +2,7 @@
 import { open } from "leasehold";
 
 const { urls, resource } = JSON.parse(process.argv[2]);
-// Before it opens: there may be nobody to answer any more.
+// Register before opening: the parent may already have gone.
 process.on("disconnect", () => process.exit());
 const leases = await open(...urls, { name: "holder" });
 await leases.acquire(resource);

@@ -1,6 +1,7 @@
-// Observers must cost no lease: a hundred thousand leases are held, and renew themselves, while an observer in a
-// process of its own lists all of them, 32 at a time, and watches them. Prints one JSON object a line, and ends with 1 if
-// a lease is lost. Arguments: how many are held (100000), for how many seconds (30), how long the short ones are (4000 ms).
+// Checks that observers cost no lease: a hundred thousand leases are held and renew themselves, while an
+// observer in a process of its own lists all of them, 32 calls at a time, and watches them. Prints one JSON
+// object a line, and exits with 1 if a lease is lost. Arguments: the number of leases (100000), the seconds
+// (30), the ttl of the short leases (4000 ms).
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -21,7 +22,7 @@ const print = (figure, unit, value, more = {}) =>
 const progress = (text) => process.stderr.write(`${text}\n`);
 const quantile = (values, q) => values[Math.floor((values.length - 1) * q)];
 
-/** The observers' process: asks until its parent has had enough of it, and says what it got. */
+/** The observer's process: sends requests until its parent stops it, and reports what it received. */
 async function storm(urls) {
   const leases = await open(...urls, { name: "observer", role: "observer" });
   const stop = new AbortController();
@@ -64,7 +65,7 @@ async function forEach(names, operation) {
   await Promise.all(Array.from({ length: 256 }, worker));
 }
 
-/** The holder's process: it holds many, which renew themselves. */
+/** The holder's process: holds many leases, which renew themselves. */
 async function hold(urls, count) {
   const leases = await open(...urls, { name: "holder" });
   const held = [];

@@ -1,4 +1,4 @@
-// On what a run was measured.
+// Describes the machine and the versions of a run.
 import { execFileSync } from "node:child_process";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
@@ -8,7 +8,7 @@ import { debianVersion } from "./room.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The commit that was measured, with a plus where files were changed since. */
+/** The measured commit, with a plus if files have changed since. */
 export function commitOf() {
   const git = (...args) =>
     execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
@@ -20,7 +20,7 @@ export function commitOf() {
   }
 }
 
-/** How long one write of 4 KiB and its fdatasync take below `folder`, µs: median and 99th percentile. */
+/** The time of one write of 4 KiB with its fdatasync below `folder`, µs: median and 99th percentile. */
 function diskSync(folder) {
   const file = join(folder, "sync");
   const [bytes, timesUs] = [Buffer.alloc(4_096, 1), []];

@@ -1,13 +1,13 @@
-// What is measured of one system, in the process of its client. Each returns plain values; times are in µs.
+// The measurements of one system, in its client's process. Each returns plain values; times are in µs.
 import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 
-/** Times of more operations than this are not kept. */
+/** The most operations whose times are kept. */
 const timesMax = 2_000_000;
 const timesUs = new Float64Array(timesMax);
 
 const releasedAtOnce = 512;
 
-/** A loop whose operation takes longer than this while a server is lost is replaced, ms. */
+/** A loop is replaced if its operation takes longer than this while a server is down, ms. */
 const lostMs = 2_000;
 
 const cpuUs = () => {
@@ -15,7 +15,7 @@ const cpuUs = () => {
   return user + system;
 };
 
-/** Calls `operation` until it says false or the time is over, `width` at a time. */
+/** Calls `operation`, `width` calls at a time, until it returns false or the time is over. */
 async function loops(width, forMs, operation) {
   const end = performance.now() + forMs;
   let done = 0;
@@ -41,13 +41,13 @@ async function loops(width, forMs, operation) {
   };
 }
 
-/** Takes, renews and gives back leases on names that are new each time. */
+/** Acquires, renews and releases leases, with a new name for each. */
 export class Session {
   #system;
   #connect;
   #lastName = 0;
   #held = [];
-  /** Ends the worst wait of `load` when a server has been killed. */
+  /** Restarts the search for the longest wait in `load` when a server has been killed. */
   #onKilled = () => {};
 
   constructor(system, connect) {
@@ -68,7 +68,7 @@ export class Session {
     return `bench/${process.pid}/${this.#lastName}`;
   }
 
-  /** Keeps what it takes until `release`. */
+  /** Keeps the acquired leases until `release`. */
   async acquire({ width, forMs, max = Infinity }) {
     let asked = 0;
     return loops(width, forMs, () => {
@@ -78,7 +78,7 @@ export class Session {
     });
   }
 
-  /** One after the other, over and over. */
+  /** Renews the held leases one after the other, repeatedly. */
   async renew({ width, forMs }) {
     const held = this.#held;
     let next = 0;
@@ -95,8 +95,8 @@ export class Session {
   }
 
   /**
-   * Gives back all that is held, and waits for one acquisition behind it: a system whose releases are not answered
-   * has handled them by then.
+   * Releases all held leases, and then waits for one acquisition: by then, a system that does not acknowledge
+   * releases has handled them.
    */
   async release() {
     const held = this.#held.splice(0);
@@ -107,7 +107,7 @@ export class Session {
     await this.pairs({ width: 1, forMs: 1 });
   }
 
-  /** Memory in use at the client after a collection, with the buffers that lie outside of the heap. */
+  /** The client's memory after a collection, including buffers outside the heap. */
   async heap() {
     globalThis.gc();
     await sleep(50);
@@ -116,7 +116,7 @@ export class Session {
     return { bytes: heapUsed + external, held: this.#held.length };
   }
 
-  /** From a release until another client, which has waited for it, has the lease. */
+  /** The time from a release until another client, which was waiting, has the lease. */
   async handOver({ count, forMs }) {
     const other = await this.#connect();
     const end = performance.now() + forMs;
@@ -142,8 +142,9 @@ export class Session {
   }
 
   /**
-   * Takes and gives back leases until `afterMs` after `killed`, and until one was taken after it; returns the
-   * longest time since then in which none was taken. What fails is tried again with another name.
+   * Acquires and releases leases until `afterMs` after `killed`, and until one was acquired after it. Returns
+   * the longest time since `killed` without an acquisition. A failed acquisition is retried with another
+   * name.
    */
   async load({ width, afterMs, atMostMs }) {
     const started = performance.now();
@@ -182,7 +183,7 @@ export class Session {
       state.isOver = now - started > atMostMs || (now - killedMs > afterMs && lastMs > killedMs);
       for (const [index, one] of all.entries()) {
         if (state.isOver || now - one.since < lostMs) continue;
-        // An answer that the killed server owed may never come: another loop takes the place of this one.
+        // The killed server's answer may never arrive, so another loop replaces this one.
         one.isGivenUp = true;
         failed += 1;
         all[index] = begin();

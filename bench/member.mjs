@@ -1,4 +1,4 @@
-// One member of the cluster that is measured, in a process of its own. It tells its parent how it is when asked.
+// One member of the measured cluster, in a process of its own. It reports its state to its parent on request.
 import { startMember } from "leasehold";
 
 const options = JSON.parse(process.argv[2]);

@@ -1,16 +1,17 @@
-// What metrics cost the way of an acquisition among peers: processor time of three members and a client in one process,
-// in turn with and without metrics of all of them. Processor time, since other processes cannot take that away.
+// The cost of metrics on the path of an acquisition among peers: processor time of three members and a client
+// in one process, alternately with and without metrics of all of them. Processor time is independent of other
+// processes.
 //   npm run bench -- metrics
 import { createServer } from "node:net";
 import { open, startMember } from "leasehold";
 import { createMetrics } from "leasehold/metrics";
 
-/** Short blocks in turn, so that what else the machine does meets both alike. */
+/** Short alternating blocks, so that other work on the machine affects both alike. */
 const pairs = 100;
 const operations = 3_000;
 const inFlight = 64;
 
-/** Held until all are known, so that none is found twice. */
+/** All are kept open until all ports are known, so that no port is found twice. */
 const servers = Array.from({ length: 3 }, () => createServer().listen(0, "127.0.0.1"));
 await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
 const ports = servers.map((server) => server.address().port);
@@ -24,7 +25,7 @@ const leases = await open(...Object.values(members).map((address) => `flease://$
 await Promise.all(started.map((member) => member.ready()));
 
 let next = 0;
-/** Microseconds of processor time for each acquisition with its release. */
+/** Microseconds of processor time for one acquisition with its release. */
 async function work() {
   const begun = process.cpuUsage();
   const end = next + operations;
@@ -50,7 +51,7 @@ async function workObserved() {
   return took;
 }
 
-/** Of one scrape, as Prometheus makes it every 15 s. */
+/** Processor time of one scrape, as Prometheus makes it every 15 s. */
 async function scrape() {
   const begun = process.cpuUsage();
   await (await fetch(`http://${address}/metrics`)).text();
@@ -66,7 +67,7 @@ for (let warm = 0; warm < 10; warm += 1) {
 }
 const all = { without: [], observed: [], ratios: [] };
 for (let pair = 0; pair < pairs; pair += 1) {
-  // The first of a pair is now this, now that.
+  // Alternates which of a pair comes first.
   const [without, observed] =
     pair % 2 === 0
       ? [await work(), await workObserved()]

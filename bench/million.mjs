@@ -1,6 +1,7 @@
-// A million leases that one client holds and renews: `list` and `watch` of them, then one member is killed with SIGKILL and
-// started again, and recovers beside them. Prints one JSON object a line; ends with 1 if a lease is lost. Arguments: how many (1000000), how
-// long each is, s (60), parts (watch,list,restart).
+// A million leases that one client holds and renews: `list` and `watch` of them; then one member is killed
+// with SIGKILL, restarted, and recovers while they are renewed. Prints one JSON object a line; exits with 1
+// if a lease is lost. Arguments: the number of leases (1000000), their ttl in s (60), parts
+// (watch,list,restart).
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +14,10 @@ const progress = (text) => process.stderr.write(`${text}\n`);
 const print = (figure, unit, value, more = {}) =>
   console.log(JSON.stringify({ figure, unit, value: Number(value.toPrecision(4)), ...more }));
 
-/** The holder's process. It names each resource by a thousand and a number, so that a part of them can be asked for. */
+/**
+ * The holder's process. Each name has a prefix for its thousand and a number, so that a part of the leases
+ * can be listed.
+ */
 async function hold(urls, count) {
   const leases = await open(...urls, { name: "holder" });
   const held = [];
@@ -38,7 +42,7 @@ async function hold(urls, count) {
   process.send("holding");
 }
 
-/** Another process that asks, so that its memory can be told. */
+/** Runs queries in another process, so that its memory can be measured. */
 async function asks(urls, what) {
   const leases = await open(...urls, { name: "observer", role: "observer" });
   const startedMs = performance.now();

@@ -1,9 +1,10 @@
-// One client of the overloaded cluster, in a process of its own: `holder` keeps leases that renew themselves, `looper` acquires
-// and releases as fast as it can. It answers each question with what has happened since the last.
+// One client of the overloaded cluster, in a process of its own: `holder` keeps leases that renew themselves,
+// `looper` acquires and releases as fast as it can. Each answer to its parent reports what has happened since
+// the last one.
 import { open } from "leasehold";
 
 const { role, urls, count } = JSON.parse(process.argv[2]);
-// Before it opens: there may be nobody to answer any more.
+// Register before opening: the parent may already have gone.
 process.on("disconnect", () => process.exit());
 const leases = await open(...urls, { name: role });
 const seen = { lost: 0, leastMs: Infinity, done: 0, failures: {} };

@@ -1,9 +1,10 @@
-// What becomes of held leases when there is far more to do than the machine can: one client holds leases of ten seconds that renew
-// themselves, another runs 512 acquire-and-release loops, three members, plain TCP. First alone, then with four busy loops
-// on the same cores, then with members and clients held to a share of a core each (control groups, as root on Linux; without
-// them stopped and continued in turn), and after that free again. `overload.mjs SECONDS LEASES SHARE`: how long each part lasts (30),
-// how many leases are held (20000), and the share of a core in the third part (0.1).
-// Prints one JSON object a line, and ends with 1 if a lease was lost.
+// Held leases under overload: one client holds leases of ten seconds that renew themselves, another runs 512
+// acquire-and-release loops, with three members on plain TCP. Part one: no other load. Part two: with four
+// busy loops on the same cores. Part three: members and clients are limited to a share of a core each
+// (control groups, as root on Linux; without these, stopped and continued in turn). Part four: no limits
+// again. `overload.mjs SECONDS LEASES SHARE`: seconds of each part (30), number of held leases (20000), and
+// the share of a core in part three (0.1). Prints one JSON object a line, and exits with 1 if a lease was
+// lost.
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
@@ -71,7 +72,7 @@ const hogs = Array.from({ length: busyLoops }, () => spawn(process.execPath, ["-
 await watch(`beside ${busyLoops} busy loops`, seconds);
 for (const hog of hogs) hog.kill("SIGKILL");
 
-/** Holds a process to a share of a core; returns what ends that. */
+/** Limits a process to a share of a core. Returns a function that lifts the limit. */
 function throttle(pid) {
   const group = `/sys/fs/cgroup/cpu/leasehold-${pid}`;
   const periodUs = 100_000;
@@ -90,7 +91,7 @@ function throttle(pid) {
   }
 }
 
-/** The same by signals, where there are no control groups. */
+/** The same with signals, where there are no control groups. */
 function stopAndContinue(pid) {
   const cycleMs = 200;
   let stopped = false;

@@ -1,14 +1,17 @@
-// Processes of one script, each of which says "ready", and tells how it is when asked.
+// Processes that run one script. Each sends "ready", and reports its state on request.
 import { fork } from "node:child_process";
 import { on, once } from "node:events";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 
-/** Below those that the system takes for outgoing connections, which could come between here and the server's start. */
+/**
+ * Below the system's range for outgoing connections, which could otherwise take a port before the server
+ * starts.
+ */
 const ports = { first: 15_000, count: 15_000 };
 const given = new Set();
 
-/** A port of loopback that nobody listens to, another one each time. */
+/** Returns a free port of loopback, a different one each time. */
 export async function freePort() {
   for (;;) {
     const port = ports.first + Math.floor(Math.random() * ports.count);
@@ -32,7 +35,7 @@ async function ready(child) {
   throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`);
 }
 
-/** Starts one process of `script` (beside this file) for each argument, and waits until all are ready. */
+/** Starts one process of `script` (in this folder) for each argument, and waits until all are ready. */
 export async function startProcesses(script, args) {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const start = (arg) => fork(path, [arg], { execArgv: ["--expose-gc"] });
@@ -42,7 +45,7 @@ export async function startProcesses(script, args) {
     Promise.all(
       children.map(async (child) => {
         child.send(what);
-        // One that was restarted may say meanwhile how far it is.
+        // A restarted process may send progress messages meanwhile.
         for await (const [answer] of on(child, "message", { close: ["exit"] }))
           if (typeof answer === "object") return answer;
         throw new Error(`${child.spawnargs.join(" ")} ended`);
@@ -60,9 +63,9 @@ export async function startProcesses(script, args) {
   }));
   return {
     servers,
-    /** CPU time of each so far, and heap in use. */
+    /** CPU time of each so far, and the heap in use. */
     usage: () => ask("usage"),
-    /** The same, of the heap only what is left after a collection, which itself takes CPU time. */
+    /** The same, with the heap measured after a collection, which itself takes CPU time. */
     collected: () => ask("heap"),
     async stop() {
       const alive = children.filter((child) => child.connected);

@@ -1,4 +1,4 @@
-// How far a run is: a bar on a terminal, elsewhere a line now and then.
+// The progress of a run: a bar on a terminal, and elsewhere a line from time to time.
 const everyMs = 15_000;
 const columns = 30;
 
@@ -17,7 +17,7 @@ export class Progress {
     this.#done += 1;
   }
 
-  /** Something that has to be read, above the bar. */
+  /** Prints a text above the bar. */
   say(text) {
     process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}\n` : `${text}\n`);
   }

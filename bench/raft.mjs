@@ -1,5 +1,5 @@
-// Three replicas of the log in one process, without disks and sockets: what the state machine itself costs.
-// node bench/raft.mjs [entries in a batch] [bytes in an entry]    (after `npm run build`)
+// Three replicas of the log in one process, without disks and sockets: the cost of the state machine itself.
+// node bench/raft.mjs [entries in a batch] [bytes in an entry] (after `npm run build`)
 import { performance } from "node:perf_hooks";
 import { founding } from "../packages/core/dist/raft/options.js";
 import { Raft } from "../packages/core/dist/raft/raft.js";

@@ -7,7 +7,7 @@ export const latest = fileURLToPath(new URL("results/latest.json", import.meta.u
 
 const rounded = (value) => Number(value.toPrecision(4));
 
-/** Median, least and greatest of what the rounds measured. `more` are the row's parameters. */
+/** The median, least and greatest of the rounds' values. `more` are the row's parameters. */
 export function rowOf(figure, system, unit, values, more = {}) {
   const sorted = values.toSorted((a, b) => a - b);
   const [min, median, max] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)].map(rounded);
@@ -18,8 +18,8 @@ const sameFigure = (a) => (b) =>
   a.figure === b.figure && a.system === b.system && a.inFlight === b.inFlight && a.asked === b.asked;
 
 /**
- * Writes what a run measured. Rows of the file that this run has not measured stay, each with the time and commit of its own
- * run, so that a part can be measured again.
+ * Writes the results of a run. The file keeps rows that this run has not measured, each with the time and
+ * commit of its own run, so that a part can be measured again.
  */
 export function save(path, { at, commit, machine }, rows) {
   const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { rows: [] };

@@ -1,15 +1,16 @@
-// Where the servers of a run live: one temporary directory, and processes that end with this one however it ends.
+// The place of a run's servers: one temporary directory, and processes that end with this one, however it
+// ends.
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Ends a server even when this process is ended by SIGKILL, which no handler sees. */
+/** Ends a server even when SIGKILL ends this process, which no handler can catch. */
 const endsWithUs = existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"] : [];
 
 const startsWithinMs = 30_000;
 
-/** Asks until the answer is true. What it throws meanwhile is a no. */
+/** Polls until the condition is true. An exception counts as false. */
 export async function until(holds, what) {
   const deadline = performance.now() + startsWithinMs;
   let last;
@@ -28,7 +29,7 @@ export class Room {
   #root;
   #children = new Set();
 
-  /** Below `parent`, whose disk the servers write to. */
+  /** @param parent the parent directory; the servers write to its disk */
   constructor(parent) {
     this.#root = mkdtempSync(join(parent, "leasehold-bench-"));
     process.on("exit", () => this.#clear());
@@ -41,12 +42,12 @@ export class Room {
     }
   }
 
-  /** A new one at each call. */
+  /** Creates a new folder at each call. */
   folder(name) {
     return mkdtempSync(join(this.#root, `${name}-`));
   }
 
-  /** Starts a server that can be killed and started again. What it says goes to a file in `folder`. */
+  /** Starts a server that can be killed and restarted. Its output goes to a file in `folder`. */
   server(folder, command, args) {
     const start = () => {
       const log = openSync(join(folder, "log"), "a");
@@ -77,7 +78,7 @@ export class Room {
   }
 }
 
-/** CPU time in µs and resident bytes of a process, by Linux; a tick is a hundredth of a second. */
+/** CPU time in µs and resident bytes of a process, on Linux, where a tick is a hundredth of a second. */
 export function usageOf(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ");
@@ -91,7 +92,7 @@ export function usageOf(pid) {
   }
 }
 
-/** The version of one of Debian's packages, or undefined where it is not installed. */
+/** The version of an installed Debian package, or undefined. */
 export function debianVersion(name) {
   try {
     const format = "${db:Status-Status} ${Version}";

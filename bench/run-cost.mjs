@@ -1,6 +1,6 @@
-// What `leasehold run x -- true` takes beside an empty `node -e 0`: medians of rounds in which all are run in turn, so that
-// what else the machine does counts for each. Processor time is that of all processes of Node that the command starts; it
-// says more than the time on a busy machine.
+// The cost of `leasehold run x -- true` compared with an empty `node -e 0`: medians of rounds in which all
+// are run in turn, so that other work on the machine affects all alike. Processor time is that of all Node
+// processes that the command starts. On a busy machine it is more reliable than elapsed time.
 //   node bench/run-cost.mjs [rounds]
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ const peers = members.map(([id]) =>
   spawn(process.execPath, [command, "peer", "--id", id, ...settings], { stdio: "ignore" }),
 );
 
-/** Each process of Node appends its processor time to this file when it exits. */
+/** Each Node process appends its processor time to this file when it exits. */
 const log = join(folder, "processor-times");
 const hook = join(folder, "hook.cjs");
 writeFileSync(
@@ -41,7 +41,10 @@ writeFileSync(
 const env = { ...process.env, NODE_OPTIONS: `--require ${hook}` };
 
 const run = (endpoints) => [command, "run", "--endpoints", endpoints, "cost", "--", "true"];
-/** The words, and how many processes of Node they start: the command, its guard, and before stores that are files the front. */
+/**
+ * The arguments, and the number of Node processes that they start: the command, its guard, and for stores
+ * that are files the front.
+ */
 const cases = {
   "node -e 0": [["-e", "0"], 1],
   "run at a cluster of three": [run(members[0][1]), 2],
@@ -56,7 +59,7 @@ async function timed([words, processes]) {
   const { status } = spawnSync(process.execPath, words, { stdio: "ignore", env });
   const wholeMs = performance.now() - begunMs;
   if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}`);
-  // The guard ends a moment after run.
+  // The guard exits a moment after the command.
   for (;;) {
     const used = existsSync(log) ? readFileSync(log, "utf8").trim().split("\n").map(Number) : [];
     if (used.length === processes) return { wholeMs, processorMs: used.reduce((sum, ms) => sum + ms, 0) };
@@ -67,7 +70,7 @@ async function timed([words, processes]) {
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 try {
-  // The members wait out their recovery.
+  // Wait until the members' recovery wait is over.
   await sleep(8_000);
   const times = new Map(Object.keys(cases).map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1)

@@ -1,4 +1,4 @@
-// Measures Leasehold and what a user might take instead side by side: npm run bench -- compare --help
+// Compares Leasehold with its alternatives: npm run bench -- compare --help
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ function chosen(text, all, what) {
   return all.filter((one) => wanted.includes(one));
 }
 
-/** The clients are a package of their own, so that those who do not measure do not install them. */
+/** The clients are a separate package, so that only those who run the comparison install them. */
 function installClients() {
   const folder = fileURLToPath(new URL("systems/", import.meta.url));
   const [wanted, there] = [`${folder}package-lock.json`, `${folder}node_modules/.package-lock.json`];
@@ -88,7 +88,7 @@ const output = options.output ?? latest;
 installClients();
 const at = new Date().toISOString();
 const room = new Room(options.dir ?? tmpdir());
-/** Figures that could not be measured, and why. */
+/** Figures that could not be measured, with the reasons. */
 const faults = [];
 const fault = (text) => {
   faults.push(text);
@@ -102,7 +102,7 @@ const progress = new Progress(
     ),
 );
 
-/** Whether some of these packages of Debian are missing, which is said. */
+/** Whether any of these Debian packages is missing; prints which. */
 function lacks(what, wanted) {
   const missing = wanted.filter((name) => debianVersion(name) === undefined);
   if (missing.length > 0)
@@ -111,7 +111,7 @@ function lacks(what, wanted) {
 }
 
 const packages = [];
-/** Starts all that were asked for and can be had. */
+/** Starts all requested systems that are available. */
 async function startAll() {
   const all = await Promise.all(
     systems
@@ -131,7 +131,7 @@ async function startAll() {
   return all.flat();
 }
 
-/** Their servers are not those of the other figures, and are ended before those are started. */
+/** These use servers of their own, which end before those of the other figures start. */
 async function measureSlides() {
   for (const name of wantedSlides) {
     const { packages: wanted, measure } = slides[name];
@@ -171,11 +171,11 @@ function saveAll() {
   if (rows.length > 0) save(output, { at, commit: commitOf(), machine }, rows);
 }
 
-/** A system that failed so often is not asked again: each failure may take a minute. */
+/** A system with this many failures is skipped: each failure may take a minute. */
 const failuresMax = 2;
 const failures = new Map();
 
-/** One round of one system. What fails there costs this system this round, and nobody else anything. */
+/** One round of one system. A failure costs this system this round, and affects no other. */
 async function measureOne(part, { name, running }, round) {
   const { needs, measure } = parts[part];
   if (!needs.every((ability) => running.abilities.includes(ability))) return;

@@ -1,4 +1,4 @@
-// A system that has been started: its three servers, and its client in a process of its own.
+// A running system: its three servers, and its client in a process of its own.
 import { fork } from "node:child_process";
 import { on } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,16 +8,16 @@ import { load } from "./systems/index.mjs";
 
 const script = fileURLToPath(new URL("client.mjs", import.meta.url));
 
-/** No single measurement takes as long. */
+/** Longer than any single measurement. */
 const answersWithinMs = 60_000;
 
 export class Running {
   #module;
   #started;
   #child;
-  /** What it says, in order. */
+  /** The client's answers, in order. */
   #answers;
-  /** What the client can do. */
+  /** The optional operations of the client. */
   abilities = [];
 
   static async start({ module, way }, room) {
@@ -33,12 +33,12 @@ export class Running {
     return this.#started.servers;
   }
 
-  /** Starts the client's process, instead of one that may still be there. */
+  /** Starts the client's process, replacing one that may still be running. */
   async connect() {
     this.#child?.kill("SIGKILL");
     const args = [this.#module, JSON.stringify(this.#started.connection)];
     this.#child = fork(script, args, { execArgv: ["--expose-gc"] });
-    // That it has ended is known from its answers.
+    // Ignored: the end of the process also ends its answers.
     this.#child.on("error", () => {});
     this.#answers = on(this.#child, "message", { close: ["exit"] });
     this.abilities = (await this.#answer()).value;
@@ -54,7 +54,7 @@ export class Running {
     return message;
   }
 
-  /** Has the client measure; `cpuUs` is what its process and all servers have used meanwhile. */
+  /** Has the client measure. `cpuUs` is the CPU time of its process and all servers meanwhile. */
   async measure(call, argument = {}) {
     const before = this.#serversCpuUs();
     this.#child.send({ call, argument });
@@ -68,18 +68,20 @@ export class Running {
     return this.servers.reduce((sum, { pid }) => sum + usageOf(pid).cpuUs, 0);
   }
 
-  /** Resident memory of a server, the median of three, bytes. */
+  /** Resident memory of a server, the median of three, in bytes. */
   residentBytes() {
     return this.servers.map(({ pid }) => usageOf(pid).residentBytes).toSorted((a, b) => a - b)[1];
   }
 
-  /** Heap of a server after a collection, the median of three, bytes; undefined where it cannot be asked for. */
+  /**
+   * Heap of a server after a collection, the median of three, in bytes; undefined where it cannot be queried.
+   */
   async heapBytes() {
     const heaps = await this.#started.heaps?.();
     return heaps?.toSorted((a, b) => a - b)[1];
   }
 
-  /** Kills the server that leads, if one does, and tells the client at once. */
+  /** Kills the leader, or another server if none leads, and notifies the client at once. */
   async killOne(round) {
     const { index } = await this.measure("leader");
     const server = this.servers[index ?? round % this.servers.length];

@@ -1,6 +1,7 @@
-// What a held lease costs on each ground: writes packages/leasehold/src/cli/commands/size-figures.ts for `leasehold size`.
-// Bytes of held leases and processor time of renewals are those of bench/results/latest.json. This measures the bytes of a
-// renewal on a network of its own, a server's memory without leases, and a cell on a store. Linux, as root.
+// The cost of a held lease on each ground: writes packages/leasehold/src/cli/commands/size-figures.ts for
+// `leasehold size`. Bytes of held leases and processor time of renewals come from bench/results/latest.json.
+// This script measures the bytes of a renewal on a separate network, a server's memory without leases, and
+// the cost of a cell on a store. Linux, as root.
 //   npm run bench -- size
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -24,7 +25,7 @@ if (process.argv[2] !== "measure") {
 const ttlMs = 6_000;
 const forMs = 12_000;
 
-/** Bytes that this network has carried. */
+/** The bytes that this network has carried. */
 const carried = () => Number(/lo:\s*(\d+)/.exec(readFileSync("/proc/net/dev", "utf8"))[1]);
 
 /** Resident memory of this process's largest child. */
@@ -41,11 +42,14 @@ function memoryOfServer() {
   return Math.max(...sizes);
 }
 
-/** Bytes for each renewal of `count` leases, all copies of it; a lease is renewed when a third of it is over. */
+/**
+ * Bytes of one renewal of each of `count` leases, including all copies. A lease is renewed when a third of
+ * its ttl is over.
+ */
 async function bytesOfRenewals(urls, count) {
   const leases = await open(...urls, { name: "holder" });
   const names = Array.from({ length: count }, (_, index) => `size/${index}`);
-  // A few at a time, for a machine that does other work too.
+  // A few at a time, in case the machine does other work.
   const acquire = async () => {
     for (let name = names.pop(); name !== undefined; name = names.pop())
       await leases.acquire(name, { ttl: ttlMs });
@@ -95,7 +99,7 @@ function costs(system) {
   return {
     serverBytes: median("held lease, member"),
     clientBytes: median("held lease, client"),
-    // Of all three servers together.
+    // The sum of all three servers.
     serverUs: median("renew CPU, servers"),
     clientUs: median("renew CPU, client"),
   };

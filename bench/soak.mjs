@@ -1,5 +1,6 @@
-// Waits that end in every way, a hundred thousand of each, against three members in this process: memory must stay
-// flat and nothing may be left over. An argument scales it: 0.05 takes some seconds. Ends with 1 if something leaks.
+// A hundred thousand waits for each way in which a wait can end, against three members in this process.
+// Memory must stay flat and nothing may be left over. An argument scales the number: 0.05 takes some seconds.
+// Exits with 1 if something leaks.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMember } from "leasehold";
 import { openFleaseClient } from "../packages/leasehold/dist/flease/tcp/client.js";
@@ -12,7 +13,7 @@ const count = Math.round(100_000 * scale);
 const slices = 10;
 const resources = 50;
 const width = 200;
-/** Growth of the heap that is noise: of all the slices together, and of each operation. */
+/** Heap growth up to these bounds is noise: of all slices together, and of each operation. */
 const noiseBytes = 1_000_000;
 const bytesPerOperationMax = 16;
 
@@ -24,7 +25,7 @@ const check = (holds, what) => {
   if (!holds) failures.push(what);
 };
 
-/** The real world, with its timers counted. */
+/** The real world, with its pending timers counted. */
 let timersPending = 0;
 function countedWorld() {
   const world = realWorld();
@@ -70,14 +71,15 @@ const timersAtFirst = timersPending;
 
 const name = (index) => `soak/${index % resources}`;
 
-/** Ends as it should, or is reported: with `code`, or by the abort. */
+/** Checks that the wait ends as expected: with `code`, or by the abort. */
 async function endsWith(waiting, code) {
   try {
     const lease = await waiting;
     await lease.release();
     check(false, `a wait that should have ended with ${code} was granted`);
   } catch (error) {
-    // A wait that ends before members have answered, or while they have too much to do, says so: on a machine that is busy.
+    // On a busy machine, a wait may end with another code before members have answered or while they are
+    // overloaded.
     const codes = code === "TIMEOUT" ? [code, "OVERLOADED", "NO_QUORUM"] : [code];
     if (!codes.includes(error.code) && error.name !== code) throw error;
   }

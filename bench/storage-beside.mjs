@@ -1,6 +1,7 @@
 /**
- * Parts of `bench/storage.mjs`: leases on stores beside the real `sanlock` (a delta lease of the same paper, by `sanlock direct`, io_timeout
- * 1 s) and beside the lock that people build on one S3 object. What is missing is left out, and said. Times are medians of five rounds.
+ * Parts of `bench/storage.mjs`: leases on stores compared with the real `sanlock` (a delta lease of the same
+ * paper, by `sanlock direct`, io_timeout 1 s) and with the common lock on one S3 object. Reports and skips
+ * missing systems. Times are medians of five rounds.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,14 +29,17 @@ const rounds = 5;
 const takesPerRound = 20;
 const renewals = 20;
 const ttlMs = 2_000;
-/** δ is no time-out there: on a machine that does other things it must be generous, and Δ several times that. */
+/**
+ * δ is not a timeout there: exclusion depends on it, so on a busy machine it must be generous, and Δ several
+ * times as long.
+ */
 const blockTtlMs = 4_000;
-/** A take-over by sanlock with io_timeout 1 s takes more than a minute. */
+/** Once only: a take-over by sanlock with io_timeout 1 s takes more than a minute. */
 const sanlockTakeovers = 1;
 
 const sanlock = "/usr/sbin/sanlock";
 const { open } = await library();
-/** Both set by `beside`. */
+/** `beside` sets both. */
 let root;
 let print;
 
@@ -86,7 +90,7 @@ async function grounds() {
   return { found, s3 };
 }
 
-/** A lockspace, and what `sanlock direct` does with a host id of it. */
+/** Creates a lockspace. Returns a function that runs `sanlock direct` on one of its host ids. */
 async function lockspace(name) {
   const path = join(root, name);
   writeFileSync(path, "");
@@ -108,12 +112,12 @@ async function lockspace(name) {
   return direct;
 }
 
-// What is measured
+// The measurements
 
 async function take({ found, s3 }) {
   for (const [ground, url] of Object.entries(found)) {
     progress(`free leases on ${ground}`);
-    // Stores that cannot compare and set always cost a wait of Δ + 6δ.
+    // On stores that cannot compare and set, each acquisition waits for Δ + 6δ.
     const isSlow = url.startsWith("delta+block");
     const leases = await open(url, { timeout: "30s" });
     const times = [];
@@ -168,7 +172,8 @@ async function takeover({ found, s3 }) {
       const name = `takeover/${round}`;
       const child = await holder(url, name);
       const waiting = leases.acquire(name, { wait: "1m" });
-      // A waiter that has been there for a while, and a last write just before the end: the longest that it can take.
+      // The longest possible wait: the waiter has waited for a while, and the last renewal comes just before
+      // the end.
       await sleep(ttlMs / 2);
       await renewed(child, 1);
       child.kill("SIGKILL");
@@ -203,7 +208,7 @@ async function takeover({ found, s3 }) {
     progress("a take-over by sanlock takes more than a minute");
     const direct = await lockspace(`sanlock-takeover-${round}`);
     await direct("acquire_id", 1);
-    // The holder is gone with the process. Another that wants the same host id:
+    // The holder is gone with its process. Another participant wants the same host id:
     times.push(
       await timed(() =>
         direct("acquire_id", 1, ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh"]),
@@ -218,7 +223,10 @@ async function takeover({ found, s3 }) {
 
 let traces = 0;
 
-/** What a holder under `strace` does on files of ours and on sockets to servers while it renews so often. */
+/**
+ * The system calls of a holder under `strace`, on files below `root` and on sockets to servers, while it
+ * renews `renew` times.
+ */
 async function traced(url, renew) {
   const log = join(root, `trace-${traces}`);
   const calls = "trace=read,write,readv,writev,pread64,pwrite64,fsync,rename,openat,mkdir,unlink";
@@ -234,11 +242,11 @@ async function traced(url, renew) {
     log,
   ]);
   await renewed(child, renew);
-  // `strace` ends with the holder, and that without its channel.
+  // `strace` ends with the holder, and the holder ends without its channel.
   child.disconnect();
   await once(child, "exit");
   const totals = { reads: 0, "bytes read": 0, writes: 0, "bytes written": 0, syncs: 0, renames: 0 };
-  /** By thread: a call that was interrupted by the trace of another goes on later. */
+  /** By thread: the trace shows a call in two parts when another thread's call comes in between. */
   const begun = new Map();
   for (const line of readFileSync(log, "utf8").split("\n")) {
     const [, thread, rest = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
@@ -269,11 +277,12 @@ function renewed(child, renew) {
 async function io({ found }) {
   for (const [ground, url] of Object.entries(found)) {
     progress(`what a renewal on ${ground} reads and writes`);
-    // A trace slows everything down. Where stores cannot compare and set, Δ is also what every holder waits for first.
+    // Long timeouts, since tracing slows everything down. On stores that cannot compare and set, every holder
+    // first waits for Δ, so it stays shorter.
     const patient = url
       .replace(/ttlMax=\d+ms/, `ttlMax=${url.startsWith("delta+block") ? 20 : 60}s`)
       .replace(/maxStoreLatency=\d+ms/, "maxStoreLatency=5s");
-    // The first use lays out what later ones find there.
+    // The first use creates the layout that later uses find.
     await traced(patient, 0);
     const [none, all] = [await traced(patient, 0), await traced(patient, renewals)];
     for (const [what, value] of Object.entries(all))
@@ -300,7 +309,7 @@ async function io({ found }) {
   }
 }
 
-/** Measures these parts; each row is handed to `print`. */
+/** Measures these parts, and passes each row to `print`. */
 export async function beside(names, printRow) {
   print = (figure, unit, value, { ground, ...more } = {}) =>
     printRow(rowOf(`storage: ${figure}`, ground, unit, [value], more));

@@ -1,13 +1,14 @@
 /**
- * A participant of `bench/storage-beside.mjs` in a process of its own: `storage-holder.mjs URL NAME`. Takes the lease and says so; then renews it
- * as often as it is told over its channel, until it is killed.
+ * A participant of `bench/storage-beside.mjs` in a process of its own: `storage-holder.mjs URL NAME`.
+ * Acquires the lease and reports it. It then renews the lease as often as its parent requests over its
+ * channel, until it is killed.
  */
 import { library } from "./storage-library.mjs";
 
 const { open } = await library();
 const [url, name] = process.argv.slice(2);
 
-// Before it opens: there may be nobody to answer any more.
+// Register before opening: the parent may already have gone.
 process.on("disconnect", () => process.exit());
 const leases = await open(url, { timeout: "30s" });
 const lease = await leases.acquire(name, { wait: "1h", autoRenew: false });

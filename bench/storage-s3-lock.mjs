@@ -1,7 +1,7 @@
 /**
- * The lock that people build on one S3 object: created with `If-None-Match`, deleted to give it back; a waiter looks every
- * second, and removes an object that is older than the time to live. It has no token, and a late delete removes another's
- * lock: it is here for its times alone.
+ * The common lock on one S3 object: created with `If-None-Match`, and deleted to release it. A waiter polls
+ * every second and removes an object that is older than the ttl. The lock has no token, and a late delete
+ * removes another holder's lock: only its times are of interest here.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -30,7 +30,7 @@ export class S3Lock {
     }
   }
 
-  /** There is no renewal but to write it again. */
+  /** The only way to renew is to write the object again. */
   async renew() {
     await this.#send("PUT", this.#key, {}, "locked");
   }

@@ -1,13 +1,19 @@
-/** Real servers for the measurements on stores, as the tests of stores start them; what is missing is left out, and said. */
+/**
+ * Real servers for the measurements on stores, started as the tests of stores start them. Reports and skips
+ * missing ones.
+ */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { AwsClient } from "aws4fetch";
 import { runnerImport } from "vite";
 
-/** Those that were started, in the order of their starts. */
+/** The running servers, in the order of their starts. */
 const started = [];
 
-/** `undefined` where it cannot be started. `path`: a file of `test/stores/servers`; `name`: the class in it. */
+/**
+ * Starts a server; undefined where it is not available. `path`: a file of `test/stores/servers`; `name`: the
+ * class in it.
+ */
 export async function startServer(path, name) {
   try {
     const file = fileURLToPath(new URL(`../test/stores/servers/${path}.ts`, import.meta.url));
@@ -25,7 +31,7 @@ export async function stopServers() {
   for (const server of started.splice(0).toReversed()) await server.close();
 }
 
-/** A request to the bucket `bench` of a server, signed. */
+/** Sends a signed request to the bucket `bench` of a server. */
 export async function s3Send({ server, module }, method, key, headers = {}, body = "") {
   const { accessKeyId, secretAccessKey } = module;
   const client = new AwsClient({
@@ -42,7 +48,7 @@ export async function s3Send({ server, module }, method, key, headers = {}, body
   });
 }
 
-/** Makes the bucket, and gives leases the credentials. */
+/** Creates the bucket, and sets the credentials for leases. */
 export async function startBucket() {
   const s3 = await startServer("s3", "S3Server");
   if (s3 === undefined) return undefined;

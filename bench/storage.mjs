@@ -1,10 +1,11 @@
 /**
- * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
- * `npm run bench -- storage [file redis postgres s3]`. Prints one JSON object a line: medians of three rounds, and ratios to that write.
- * `LEASEHOLD_ALSO` names another build's `packages/leasehold/dist`, which is measured beside. With `--save` the rows go into
- * `bench/results/latest.json`, too. Only when it is asked for: `held` keeps 10,000 leases of `BENCH_TTL` on one directory alive; `take`,
- * `takeover` and `io` compare with `sanlock` and with a lock on one S3 object (`storage-beside.mjs`). Each word takes less than a minute
- * on a quiet machine, `takeover` and `io` two.
+ * Leases on storage compared with one durable write to the same disk or server, in turns: `npm run bench --
+ * storage [file redis postgres s3]`. Prints one JSON object a line: medians of three rounds, and ratios to
+ * that write. `LEASEHOLD_ALSO` names another build's `packages/leasehold/dist`, which is measured, too.
+ * `--save` also adds the rows to `bench/results/latest.json`. Parts that run only on request: `held` keeps
+ * 10,000 leases of `BENCH_TTL` on one directory alive; `take`, `takeover` and `io` compare with `sanlock` and
+ * with a lock on one S3 object (`storage-beside.mjs`). On a quiet machine each part takes less than a minute,
+ * but `takeover` and `io` two.
  */
 import fs from "node:fs";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,14 +19,14 @@ import { s3Send, startBucket, startServer, stopServers } from "./storage-servers
 import { library } from "./storage-library.mjs";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 3);
-/** Operations of a round, by how many are under way at the same time. */
+/** Operations of a round, by the number in flight. */
 const operations = { 1: 40, 64: 256, 512: 512 };
-/** The same of a server that does some hundred a second: else its rounds would take minutes. */
+/** The same for a server with some hundred operations a second, whose rounds would otherwise take minutes. */
 const operationsOfSlow = { 1: 20, 64: 128, 512: 512 };
 const heldLeases = Number(process.env["BENCH_HELD"] ?? 10_000);
 const heldTtl = process.env["BENCH_TTL"] ?? "10s";
 const heldMs = 30_000;
-/** Debian's, whose versions stand in the results. */
+/** Debian packages whose versions are part of the results. */
 const packages = ["etcd-server", "zookeeper", "redis-server", "postgresql", "radosgw"];
 const recordBytes = 200;
 const record = Buffer.alloc(recordBytes, "x");
@@ -33,7 +34,10 @@ const record = Buffer.alloc(recordBytes, "x");
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 const three = (value) => Number(value.toPrecision(3));
 
-/** Runs `use(index)` for so many, `inFlight` at a time. Resolves with how long each took, and all together, ms. */
+/**
+ * Runs `use(index)` `count` times, `inFlight` at a time. Resolves with the time of each and of all together,
+ * ms.
+ */
 async function inTurns(count, inFlight, use) {
   const each = [];
   let next = 0;
@@ -50,7 +54,7 @@ async function inTurns(count, inFlight, use) {
   return { each, allMs: performance.now() - begun };
 }
 
-/** What leases do, by figure; each round has names of its own. */
+/** The operations on leases, by figure; each round has its own names. */
 function leaseFigures(leases, rest) {
   const held = [];
   const take = (round, index) => leases.acquire(`s/${round}/${index}`, { ttl: "30s", autoRenew: false });
@@ -131,7 +135,7 @@ const fileOf = Object.fromEntries(
   ["open", "write", "fdatasync", "fsync", "close", "rename"].map((name) => [name, promisify(fs[name])]),
 );
 
-/** A new content in the place of another, so that it lasts: the calls themselves when they are made one at a time. */
+/** Replaces a file's content durably; uses synchronous calls when only one replacement is in flight. */
 function replaceFile(folder, index, isAlone) {
   const [next, path] = [join(folder, `${index}.next`), join(folder, `${index}`)];
   if (!isAlone) return replaceFileBeside(folder, next, path);
@@ -245,7 +249,7 @@ async function s3(_, print) {
   );
 }
 
-/** Takes many leases on one directory, and keeps them: how many are lost, and what that costs. */
+/** Acquires many leases on one directory and keeps them: measures the losses and the cost. */
 async function held(root, print) {
   for (const [suffix, open] of await builds()) {
     const folder = join(root, `held${suffix}`);
@@ -291,10 +295,10 @@ async function held(root, print) {
 }
 
 const kinds = { file, redis, postgres, s3, held };
-/** Those that are measured unless others are named. */
+/** Measured by default. */
 const usual = ["file", "redis", "postgres", "s3"];
 
-/** Measures these kinds; each row is handed to `print`. */
+/** Measures these kinds of storage, and passes each row to `print`. */
 async function storage(names, print) {
   const root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-storage-"));
   try {

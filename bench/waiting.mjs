@@ -1,5 +1,5 @@
-// What waiting costs, over real sockets: three members in processes of their own, the clients here.
-// Prints one JSON object a line: figure, unit, value. An argument restricts it: handover, crash, crowd.
+// The cost of waiting, over real sockets: three members in processes of their own, the clients in this one.
+// Prints one JSON object a line: figure, unit, value. An argument selects one part: handover, crash, crowd.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +20,7 @@ progress("starting three members; their recovery wait takes three seconds");
 const cluster = await startCluster(settings);
 const connect = (name) => open(...cluster.urls, { name });
 
-/** From the call of `release` at one client to the lease at another one that waits for it. */
+/** The time from the call of `release` at one client until another, waiting client has the lease. */
 async function handOver(count) {
   const [first, second] = [await connect("first"), await connect("second")];
   const timesMs = [];
@@ -48,7 +48,7 @@ async function handOver(count) {
   print("hand-over, 99th percentile", "ms", quantile(timesMs, 0.99), { count });
 }
 
-/** From kill -9 of a holder, or its SIGSTOP, to the lease at one that waits. */
+/** The time from kill -9 of a holder, or its SIGSTOP, until a waiter has the lease. */
 async function crash(count, signal) {
   const heir = await connect("heir");
   const timesMs = [];
@@ -79,7 +79,10 @@ async function messagesAtMembers() {
   return reports.reduce((sum, { status }) => sum + status.counters["messages.received"], 0);
 }
 
-/** So many who take turns for one resource for a while: what a hand-over costs the members, and who gets how many. */
+/**
+ * `waiters` take turns for one resource for a while: the cost of a hand-over to the members, and how many
+ * each waiter gets.
+ */
 async function crowd(waiters, clientCount, holdMs, forMs) {
   const clients = [];
   for (let index = 0; index < clientCount; index += 1) clients.push(await connect(`c${index}`));

@@ -1,5 +1,5 @@
-// One acceptor of the bare exchange, a process: it keeps the number that asked for a name last, checks nothing
-// and says yes.
+// One acceptor of the bare exchange, in a process of its own. It stores the last number requested for each
+// name, checks nothing and always accepts.
 import { createServer } from "node:net";
 import { afterName, answerBytes, beforeName, Frame, kinds, readFrames } from "./frames.mjs";
 

@@ -1,8 +1,8 @@
-// The bare exchange, the yardstick: what an acquisition sends and receives, and nothing else.
+// The bare exchange, the yardstick: the messages of an acquisition and nothing else.
 import { freePort, startProcesses } from "../processes.mjs";
 import { connect } from "./proposer.mjs";
 
-/** Starts three acceptors in processes of their own, and connects the proposer here. */
+/** Starts three acceptors in processes of their own, and connects a proposer in this process. */
 export async function startExchange() {
   const ports = [await freePort(), await freePort(), await freePort()];
   const acceptors = await startProcesses("bare/acceptor.mjs", ports.map(String));

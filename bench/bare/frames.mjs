@@ -1,19 +1,22 @@
-// The frames of the bare exchange. Each is a u32 with the length of the rest, then as many bytes as there are in
-// front of the messages of Leasehold's batch, which nobody reads, then messages of the size of Leasehold's:
+// The frames of the bare exchange. A frame is a u32 with the length of the rest, then padding as long as the
+// header of Leasehold's batch, then messages of the same size as Leasehold's:
 //   acquire: u8, u32 which, u16 length of the name, the name, f64 number, u32, u8, f64 until, f64 duration
 //   release: u8, u32 which, u16 length of the name, the name, f64 number, u32; it is not answered
 //   answer:  u8, u32 which, f64 number, u32
 
-/** Length and kind of a frame, then the head of a batch: view, three clocks, three echoed. */
+/** Length and kind of a frame, then the header of a batch: a view, three clocks, three echoed clocks. */
 export const headerBytes = 5 + 4 + 6 * 8;
 
 export const kinds = { acquire: 3, release: 4 };
-/** Of a request up to its name, and of what comes behind that. */
+/** The sizes of a request up to its name, and of the parts that follow the name. */
 export const beforeName = 7;
 export const afterName = { [kinds.acquire]: 8 + 4 + 1 + 8 + 8, [kinds.release]: 8 + 4 };
 export const answerBytes = 5 + 8 + 4;
 
-/** Calls `frame(bytes, start, end)` for the messages of each whole frame. The bytes count during the call only. */
+/**
+ * Calls `frame(bytes, start, end)` for the messages of each complete frame. The bytes are valid only during
+ * the call.
+ */
 export function readFrames(socket, frame) {
   let rest;
   socket.on("data", (chunk) => {
@@ -38,7 +41,7 @@ export class Frame {
     return this.#length === headerBytes;
   }
 
-  /** Where the next `size` bytes go: `at` in `bytes`. */
+  /** Reserves the next `size` bytes: `at` in `bytes`. */
   add(size) {
     const at = this.#length;
     this.#length += size;
@@ -55,7 +58,7 @@ export class Frame {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#length = headerBytes;
     for (const socket of sockets) socket.write(bytes);
-    // What the kernel has not taken yet is the sockets' until it has.
+    // Until the kernel has taken all bytes, the sockets still use this buffer.
     if (sockets.some((socket) => socket.writableLength > 0)) {
       this.#bytes = Buffer.allocUnsafe(this.#bytes.length);
     }

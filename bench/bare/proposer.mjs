@@ -1,5 +1,5 @@
-// The proposer of the bare exchange: each acquisition is one request to each acceptor, and done at the second
-// answer. What one turn asks for leaves as one write to each acceptor.
+// The proposer of the bare exchange. An acquisition is one request to each acceptor and completes with the
+// second answer. The requests of one turn of the event loop leave as one write to each acceptor.
 import { once } from "node:events";
 import { connect as dial } from "node:net";
 import { afterName, answerBytes, beforeName, Frame, kinds, readFrames } from "./frames.mjs";
@@ -29,7 +29,7 @@ export async function connect(ports) {
 
   const flush = () => requests.writeTo(sockets);
 
-  /** Returns where the bytes behind the name begin. */
+  /** Returns the offset after the name. */
   function request(kind, which, name, number) {
     if (requests.isEmpty) process.nextTick(flush);
     const at = requests.add(beforeName + name.length + afterName[kind]);
@@ -45,7 +45,7 @@ export async function connect(ports) {
   }
 
   return {
-    /** Names are ASCII. */
+    /** Names must be ASCII. */
     acquire(name) {
       const which = free.pop() ?? asked.push({ name: "", answers: 0, done: undefined }) - 1;
       const number = (lastNumber += 1);
@@ -60,7 +60,7 @@ export async function connect(ports) {
         one.done = done;
       });
     },
-    /** Like Leasehold's: it waits for no answer. */
+    /** Like Leasehold's release, it waits for no answer. */
     release: ({ name, number }) => void request(kinds.release, 0, name, number),
     close() {
       for (const socket of sockets) socket.destroy();

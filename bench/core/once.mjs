@@ -1,9 +1,9 @@
-// What happens once, and not as often as it goes, on servers of its own each time: { figure, unit, value } of one system.
+// Figures measured once, not as a rate, on new servers each time: { figure, unit, value } of one system.
 import { setTimeout as sleep } from "node:timers/promises";
 import { usageOf } from "../room.mjs";
 import { leaderOf } from "../systems/like-etcd.mjs";
 
-/** A connection for each server. */
+/** Enough in flight that each server gets a connection. */
 const oneEach = 192;
 const many = 256;
 const settlesMs = 5_000;

@@ -1,11 +1,11 @@
-// Which charts there are, what each asks, and which rows it shows. Nothing is drawn here.
+// The list of charts: the question of each, and its rows. Nothing is drawn here.
 import { dotChart, dotPanels, lineChart, linePanels } from "./forms.mjs";
 import { said, systems } from "./style.mjs";
 
 const known = (rows) => rows.filter(({ system }) => system in systems);
 const valueOf = (rows, system) => rows.find((row) => row.system === system)?.median;
 
-/** "Leasehold: 60,000 a second; 3.8 × Redlock, …": what a reader should take away, by these rows. */
+/** The conclusion to draw from these rows: "Leasehold: 60,000 a second; 3.8 × Redlock, …". */
 function beside(rows, unit) {
   const own = valueOf(rows, "leasehold");
   if (own === undefined) return "";
@@ -287,7 +287,7 @@ function core(measured) {
   };
 }
 
-/** A chart's name is that of its file; `of` says which rows it shows, and how. */
+/** A chart's name is also the name of its file; `of` selects its rows and how to show them. */
 export const charts = [
   { name: "acquisitions", of: acquisitions },
   { name: "latency", of: latency },

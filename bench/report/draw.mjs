@@ -1,9 +1,12 @@
-// A specification becomes an SVG, without a browser and without a canvas.
+// Renders a specification as SVG, without a browser and without a canvas.
 import * as vega from "vega";
 import { compile } from "vega-lite";
 import { config, ink } from "./style.mjs";
 
-/** Widths of letters in parts of the font's size, as in a wide font (DejaVu), so that all fit; without a canvas vega takes 0.8 for each. */
+/**
+ * Widths of letters as shares of the font size, for a wide font (DejaVu), so that all text fits. Without a
+ * canvas, vega assumes 0.8 for each letter.
+ */
 const narrow = /[ijltfrI.,:;'|!() ]/;
 const wide = /[mwMW%@]/;
 const widthOf = (text, fontSizePx) =>
@@ -14,7 +17,7 @@ vega.textMetrics.width = (item, text = item.text) =>
 
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** `digest` says which rows it shows; title and description are what a reader without eyes gets. */
+/** `digest` identifies the rows; title and description are for screen readers. */
 export async function draw(spec, digest) {
   const view = new vega.View(vega.parse(compile({ ...spec, config }).spec), { renderer: "none" });
   const drawn = await view.toSVG();

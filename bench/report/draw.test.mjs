@@ -1,4 +1,5 @@
-// Draws every chart of rows that are invented: run by `npm run test:slow -- report`, as the drawing needs packages of its own.
+// Draws every chart from made-up rows. Run by `npm run test:slow -- report`, since drawing needs packages of
+// its own.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -12,7 +13,7 @@ const measured = Measured.load(fileURLToPath(new URL("invented.json", import.met
 const drawn = [];
 
 for (const { name, of } of charts) {
-  test(`${name}: a picture with its question, axes with units, and a mark for each row`, async () => {
+  test(`${name}: an image with its question, axes with units, and a mark for each row`, async () => {
     const { rows, spec } = of(measured);
     const specification = spec();
     const svg = await draw(specification, digestOf(rows));

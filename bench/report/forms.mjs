@@ -1,19 +1,19 @@
-// The forms that charts take, as specifications of vega-lite: they know rows and axes, not what was measured.
+// The kinds of charts, as specifications of vega-lite. They know rows and axes, but not what was measured.
 import { edgePx, ink, said, systems, widthPx, wrapped } from "./style.mjs";
 
 const rowPx = 36;
-/** Left of the points stand the systems' names. */
+/** The width of the systems' names, left of the points. */
 const labelsPx = 190;
-/** Between two charts that stand beside each other. */
+/** The gap between two adjacent charts. */
 const gapPx = 24;
-/** Left of a chart of lines stands its scale. */
+/** The width of the scale, left of a line chart. */
 const scalePx = 66;
 const innerPx = widthPx - 2 * edgePx;
 
 const nameOf = (system) => systems[system].name;
 const order = Object.keys(systems).map(nameOf);
 
-/** A row of the file, as data of a chart. */
+/** Maps a row of the file to a chart's datum. */
 const datum = (row, more = {}) => ({
   system: nameOf(row.system),
   value: row.median,
@@ -30,7 +30,10 @@ const colour = {
   scale: { domain: order, range: Object.values(systems).map((system) => system.colour) },
 };
 
-/** The values of a logarithmic axis: from the power of ten below the least to a little more than the greatest. */
+/**
+ * The domain of a logarithmic axis: from the power of ten below the least value to a little more than the
+ * greatest.
+ */
 function decades(values) {
   const least = Math.min(...values.filter((value) => value > 0));
   return [10 ** Math.floor(Math.log10(least)), Math.max(...values) * 2];
@@ -47,11 +50,12 @@ const logAxis = (title, [least, most]) => ({
 const namesOf = (series) => series.flatMap(({ rows }) => rows.map(({ system }) => nameOf(system)));
 
 /**
- * A line for each system and on it a point for each of its kinds (median and 99th percentile), with the least and the
- * greatest round as whiskers. `series` is `[{ label, filled, rows }]`; the topmost system has the labels at its points.
+ * A line for each system, with a point for each of its series (median and 99th percentile) and whiskers to
+ * the least and the greatest round. `series` is `[{ label, filled, rows }]`; the topmost system's points are
+ * labelled.
  */
 function dots({ series, unit, domain, names = namesOf(series), showSystems = true, width }) {
-  // A logarithmic axis has no place for nothing.
+  // A logarithmic axis cannot show 0.
   const values = series.flatMap(({ label, filled = true, rows }) =>
     rows.filter(({ median }) => median > 0).map((row) => datum(row, { kind: label, filled })),
   );
@@ -126,12 +130,15 @@ export function dotChart({ title, subtitle, ...rest }) {
   return { title: heading(title, subtitle), ...dots({ ...rest, width: innerPx - labelsPx }) };
 }
 
-/** Several questions over the same systems, beside each other; the systems are named once. `sameScale`: one axis for all. */
+/**
+ * Several questions over the same systems, side by side; the systems are named once. `sameScale`: one axis
+ * for all.
+ */
 export function dotPanels({ title, subtitle, panels: asked, sameScale = false }) {
   const panels = asked.filter(({ series }) => series.some((one) => one.rows.length > 0));
   const width = (innerPx - labelsPx - gapPx * (panels.length - 1)) / panels.length;
   const rows = panels.flatMap(({ series }) => series.flatMap((one) => one.rows));
-  // Each system has its line in all panels, also where it has no figure.
+  // Each system has its line in all panels, even where it has no figure.
   const names = panels.flatMap(({ series }) => namesOf(series));
   const common = { names, ...(sameScale && { domain: decades(extremes(rows)) }) };
   return {
@@ -145,8 +152,8 @@ export function dotPanels({ title, subtitle, panels: asked, sameScale = false })
 }
 
 /**
- * A line for each series over a quantity: `series` is `[{ system, label, dashed, points: [{ x, row }] }]`, `x` and `y` are
- * `{ title, log }`. Each line has its name at its end.
+ * A line for each series over a quantity: `series` is `[{ system, label, dashed, points: [{ x, row }] }]`,
+ * `x` and `y` are `{ title, log }`. Each line's name is at its end.
  */
 function lines({ series, x, y, width, height, labelPx = 84 }) {
   const values = series.flatMap(({ system, label = nameOf(system), dashed = false, points }) =>
@@ -226,7 +233,7 @@ export function lineChart({ title, subtitle, ...rest }) {
   return { title: heading(title, subtitle), ...lines({ ...rest, width: innerPx, height: 300 }) };
 }
 
-/** Several questions over the same quantity, beside each other. */
+/** Several questions over the same quantity, side by side. */
 export function linePanels({ title, subtitle, panels: asked }) {
   const panels = asked.filter(({ series }) => series.length > 0);
   const labelPx = 84;

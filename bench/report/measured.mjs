@@ -1,4 +1,4 @@
-// What a run of the benchmark has measured: rows of one JSON file, picked by their figure, system and parameters.
+// The results of a benchmark run: rows of one JSON file, selected by figure, system and parameters.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
@@ -21,7 +21,10 @@ export class Measured {
   }
 }
 
-/** Stands in each chart, so that a test can tell whether it shows these rows. When they were measured does not matter. */
+/**
+ * Each chart contains this digest, so that a test can check that it shows these rows. The times of
+ * measurement do not affect it.
+ */
 export function digestOf(rows) {
   const texts = rows.map(({ at: _at, commit: _commit, ...row }) =>
     JSON.stringify(Object.entries(row).toSorted(([one], [other]) => (one < other ? -1 : 1))),

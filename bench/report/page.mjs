@@ -1,4 +1,4 @@
-// The report: one HTML file with all charts in it and a table of every row below them.
+// The report: one HTML file with all charts and, below them, a table of every row.
 import { ink, said } from "./style.mjs";
 
 const escaped = (text) =>
@@ -35,7 +35,7 @@ figure { margin: 1.5rem 0; } figure svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
 th, td { text-align: left; padding: 2px 10px 2px 0; border-bottom: 1px solid light-dark(${ink.line}, #30363d); }`;
 
-/** `drawn` are the charts as SVG. */
+/** `drawn` is the list of charts as SVG. */
 export function page(measured, drawn) {
   const machine = Object.entries(measured.machine).map(
     ([name, value]) => `<li>${escaped(name)}: ${escaped(valueOf(value))}</li>`,

@@ -1,7 +1,8 @@
-// How all charts look: colours that colour-blind people can tell apart (Okabe and Ito's, darkened for white paper), letters
-// and lines. A chart has a white card behind it, so that it reads on a dark page too.
+// The style of all charts: colours that colour-blind readers can distinguish (Okabe and Ito's, darkened for a
+// white background), fonts and lines. Each chart has a white background, so it is also readable on a dark
+// page.
 
-/** Each system has its place and its colour in every chart. */
+/** The order and the colour of each system, the same in every chart. */
 export const systems = {
   "bare exchange": { name: "bare exchange (the limit)", colour: "#6b7280" },
   leasehold: { name: "Leasehold", colour: "#0062a3" },
@@ -15,7 +16,7 @@ export const systems = {
 
 export const ink = { text: "#1f2937", quiet: "#4b5563", line: "#d1d5db", grid: "#eceef1" };
 export const fontFamily = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif";
-/** Readers see a picture at most this wide on a page of GitHub. */
+/** GitHub's pages show an image at most this wide. */
 export const widthPx = 800;
 export const edgePx = 20;
 
@@ -50,7 +51,7 @@ export const config = {
   legend: { labelFontSize: 12, labelColor: ink.text, titleColor: ink.quiet },
 };
 
-/** A number as a person says it: at most three digits that count. */
+/** Formats a number for readers, with at most three significant digits. */
 export function said(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -58,7 +59,7 @@ export function said(value) {
   return String(Number(value.toPrecision(2)));
 }
 
-/** A text in lines no longer than that many pixels, in the letters of a subtitle. */
+/** Breaks a text into lines of at most this many pixels, in the subtitle's font. */
 export function wrapped(text, px) {
   const letters = Math.floor(px / 7.5);
   const lines = [""];

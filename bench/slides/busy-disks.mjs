@@ -1,5 +1,5 @@
-// A chart of the Flease talk: throughput while the disks are busy. Three servers or members each and one client, first beside
-// nothing, then beside processes that write to the same disk and sync what they wrote, in turns.
+// A chart of the Flease talk: throughput while the disks are busy. Three servers or members and one client,
+// alternately alone and beside processes that write to the same disk and sync.
 import { setTimeout as sleep } from "node:timers/promises";
 import { rowOf } from "../results.mjs";
 import { Running } from "../running.mjs";

@@ -1,9 +1,9 @@
-// Processes that say when they are ready, and answer what they are asked.
+// Child processes that report when they are ready, and answer requests.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** The next message of a child; an error if it ends instead. */
+/** The next message of a child; an error if the child ends instead. */
 async function messageOf(child) {
   const settled = new AbortController();
   const { signal } = settled;
@@ -18,7 +18,7 @@ async function messageOf(child) {
   }
 }
 
-/** Starts a script of this folder, with these words for it, and waits until it is ready. */
+/** Starts a script of this folder with these arguments, and waits until it is ready. */
 export async function startChild(script, words, execArgv = []) {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(words)], { execArgv });
   let message = await messageOf(child);

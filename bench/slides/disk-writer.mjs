@@ -1,4 +1,4 @@
-// Writes to the file that it is told and syncs what it wrote, without a pause.
+// Writes to the given file and syncs it, without a pause.
 import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
 
 const bytes = Buffer.alloc(1 << 20, 1);

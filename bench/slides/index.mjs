@@ -1,4 +1,4 @@
-// The charts of the Flease talk: each part says which of Debian's packages it needs, and gives rows.
+// The charts of the Flease talk: each part lists the Debian packages that it needs, and returns rows.
 import { measureBusyDisks } from "./busy-disks.mjs";
 import { measureOpenFiles, measureZooKeeperSessions } from "./open-files.mjs";
 import { measureMembers, measureZooKeeperNodes } from "./over-nodes.mjs";

@@ -1,6 +1,6 @@
-// One node of the cluster, in a process of its own: it takes leases of its own and gives them back, so many at a time, as fast as
-// it can or as often as it is told. It is a member of Flease, or a client of ZooKeeper.
-// Its parent says what to do by messages, and each is answered.
+// One node of the cluster, in a process of its own: it acquires leases of its own and releases them, a given
+// number at a time, as fast as it can or at a given rate. It is a member of Flease, or a client of ZooKeeper.
+// Its parent controls it by messages and gets an answer to each.
 import { startMember } from "../../packages/leasehold/dist/index.js";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -43,7 +43,7 @@ async function pair() {
   }
 }
 
-/** Until another order comes: so many loops, each as fast as it can. */
+/** Runs `inFlight` loops, each as fast as it can, until the next order. */
 function asFastAsPossible(inFlight, { signal }) {
   const loop = async () => {
     while (!signal.aborted) await pair();
@@ -51,7 +51,10 @@ function asFastAsPossible(inFlight, { signal }) {
   for (let index = 0; index < inFlight; index += 1) void loop();
 }
 
-/** Until another order comes: so many a second, whatever becomes of them; no more than `inFlight` at a time. */
+/**
+ * Starts `perSecond` operations a second, regardless of their results and with at most `inFlight` at a time,
+ * until the next order.
+ */
 async function paced(perSecond, inFlight, { signal }) {
   const started = performance.now();
   let begun = 0;

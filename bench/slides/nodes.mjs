@@ -1,9 +1,9 @@
-// Nodes in processes of their own, and what they did between two looks at them.
+// Nodes in processes of their own, and the work that they did between two readings.
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../processes.mjs";
 import { ask, startChild, stopAll } from "./child.mjs";
 
-/** At its start a member is silent for a little more than this. */
+/** A starting member is silent for a little more than this. */
 const ttlMaxMs = 4_000;
 const settings = { ttlMax: ttlMaxMs, maxClockSkew: "20ms", rpcTimeout: "900ms", insecure: true };
 const cellSize = 3;
@@ -16,7 +16,7 @@ const start = (words) => startChild("node.mjs", words);
 export class Nodes {
   #children = [];
 
-  /** So many members, of which three coordinate each resource. */
+  /** Starts `count` members, three of which coordinate each resource. */
   static async members(count) {
     const ids = Array.from({ length: count }, (_, index) => idOf(index));
     const members = {};
@@ -28,7 +28,7 @@ export class Nodes {
     return nodes;
   }
 
-  /** Starts clients until there are so many; `words` says of which servers. */
+  /** Starts clients until there are `count`; `words` has their servers. */
   async growTo(count, words) {
     const more = Array.from({ length: count - this.#children.length }, (_, index) =>
       start({ id: idOf(this.#children.length + index), ...words }),
@@ -44,7 +44,7 @@ export class Nodes {
     return Promise.all(this.#children.map((child) => ask(child, words)));
   }
 
-  /** Each so many at a time, and all together so many a second if that is said. */
+  /** Runs `inFlight` operations at a time on each node, and if given, `perSecond` in all. */
   async run(inFlight, perSecond) {
     await this.#ask({
       order: "run",
@@ -57,7 +57,7 @@ export class Nodes {
     await this.#ask({ order: "pause" });
   }
 
-  /** What each has done and used since it was started, once nothing that was begun is open. */
+  /** What each has done and used since its start, read once no operation is in flight. */
   async drained() {
     for (let before = -1; ;) {
       const each = await this.#ask({ order: "usage" });
@@ -68,7 +68,7 @@ export class Nodes {
     }
   }
 
-  /** How many leases a second they take and give back in this time. */
+  /** The leases a second that they acquire and release in this time. */
   async watch(forMs) {
     const before = await this.#ask({ order: "usage" });
     const began = performance.now();

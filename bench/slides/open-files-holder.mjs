@@ -1,8 +1,9 @@
-// Takes leases that renew themselves, and says how many of them were lost; or how many it can renew in a second.
+// Acquires leases that renew themselves and reports how many were lost, or measures how many it can renew in
+// a second.
 import { open } from "../../packages/leasehold/dist/index.js";
 
 const { urls } = JSON.parse(process.argv[2]);
-// Before it opens: there may be nobody to answer any more.
+// Register before opening: the parent may already have gone.
 process.on("disconnect", () => process.exit());
 const leases = await open(...urls, { name: "holder" });
 const inFlight = 512;
@@ -17,7 +18,7 @@ async function each(count, operation) {
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
-/** Longer than this it may not take: then there are too many. */
+/** The time limit for acquiring all leases. If it is exceeded, there are too many. */
 const takeMs = 10_000;
 
 async function take(count, ttlMs) {
@@ -37,7 +38,7 @@ async function renewals() {
   const [count, rounds] = [20_000, 5];
   await take(count, 10_000);
   const perSecond = [];
-  // The first round warms up.
+  // Round -1 warms up.
   for (let round = -1; round < rounds; round += 1) {
     const began = performance.now();
     await each(count, (index) => held[index].renew());

@@ -1,6 +1,7 @@
-// A chart of the Flease talk: how many files can be open at once, each under a lease that must be renewed before its timeout.
-// One client of three members holds leases that renew themselves; the greatest number of which none is lost is searched. Beside
-// it ZooKeeper, where a session is renewed and keeps all its nodes.
+// A chart of the Flease talk: the number of files that can be open at once, each under a lease that must be
+// renewed before its timeout. One client of three members holds leases that renew themselves; a search finds
+// the greatest number without a lost lease. For comparison ZooKeeper, where renewing a session keeps all its
+// nodes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../cluster.mjs";
 import { rowOf } from "../results.mjs";
@@ -10,22 +11,27 @@ import { startZooKeeper } from "./zookeeper.mjs";
 const timeoutsSeconds = [2, 5, 10];
 const derivedSeconds = [2, 5, 10, 20, 30];
 const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "450ms" };
-/** Of what the rate of renewals says, the first number that is tried. */
+/** The first number tried, as a share of the number that the rate of renewals suggests. */
 const firstShare = 0.8;
-/** No more: what is shown is how the number grows, and the memory of the machine is bounded. */
+/**
+ * The upper bound of the search. The chart shows how the number grows, and the machine's memory is limited.
+ */
 const mostLeases = 1_000_000;
 const growth = 1.4;
-/** A lease is renewed when a third of it is over. */
+/** A lease is renewed when a third of its ttl is over. */
 const renewalsInTtl = 3;
 const heldMs = (ttlSeconds) => Math.max(3_000, 1_500 * ttlSeconds);
-/** All searches together take no longer than this and the last try of them. */
+/** The time limit of all searches together; the last try may exceed it. */
 const searchMs = 80_000;
 const zooKeeperNodes = 20_000;
 
-/** Leases of one client, in a process of its own; a new one for each try, so that nothing is left of the one before. */
+/**
+ * Starts one client with leases, in a process of its own. Each try uses a new one, so that nothing is left of
+ * the try before.
+ */
 const startHolder = (urls) => startChild("open-files-holder.mjs", { urls }, ["--max-old-space-size=8192"]);
 
-/** Whether so many leases are kept alive for some time, and none lost. */
+/** Whether `count` leases are kept for some time without a loss. */
 async function keeps(urls, ttlSeconds, count, progress) {
   const holder = await startHolder(urls);
   const { held, failure } = await ask(holder, { order: "take", count, ttlMs: 1_000 * ttlSeconds });
@@ -37,12 +43,12 @@ async function keeps(urls, ttlSeconds, count, progress) {
     `${count} leases of ${ttlSeconds} s: ${lost} lost${held === count ? "" : `, ${count - held} not taken`}`,
   );
   const isKept = held === count && lost === 0;
-  // What members still know of those that are gone must not count in the next try.
+  // Let members forget the leases of this client, so that they do not affect the next try.
   if (!isKept) await sleep(1_000 * ttlSeconds);
   return isKept;
 }
 
-/** The greatest number that was kept and the least that was not, no more than `growth` from each other. */
+/** The greatest number without a loss and the least with one, no more than `growth` apart. */
 async function search(urls, ttlSeconds, guess, deadline, progress) {
   let [kept, lost] = [0, Infinity];
   let count = Math.min(mostLeases, Math.round(guess));
@@ -75,14 +81,14 @@ export async function measureOpenFiles(room, progress) {
     if (kept === 0) continue;
     share = (kept * renewalsInTtl) / (capacity * ttlSeconds);
     const row = rowOf("leases kept alive", "leasehold", unit, [kept], { ttlSeconds });
-    // Between the two lies the greatest number, if one was found at which some are lost.
+    // The greatest number lies between these two, if a number with losses was found.
     rows.push({ ...row, max: Number.isFinite(lost) ? lost : kept });
   }
   await cluster.stop();
   return rows;
 }
 
-/** Sessions of all timeouts beside each other, each with as many nodes: its pings are all that keeps them. */
+/** Sessions of all timeouts side by side, each with as many nodes. Only a session's pings keep its nodes. */
 export async function measureZooKeeperSessions(room, progress) {
   const { ZooKeeperNodes } = await import("../systems/zookeeper-nodes.mjs");
   const servers = await startZooKeeper(room);
@@ -97,7 +103,7 @@ export async function measureZooKeeperSessions(room, progress) {
   await sleep(heldMs(timeoutsSeconds.at(-1)));
   const rows = [];
   for (const { client, ttlSeconds } of sessions) {
-    // All of a session's nodes go together.
+    // All nodes of a session expire together.
     if (!(await client.has(`file/${ttlSeconds}/0`))) continue;
     const more = { ttlSeconds, tried: zooKeeperNodes };
     rows.push(rowOf("leases kept alive", "zookeeper", "leases", [zooKeeperNodes], more));

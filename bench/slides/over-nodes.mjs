@@ -1,6 +1,7 @@
-// Two charts of the Flease talk. Throughput over the number of nodes: each node takes leases of its own and gives them back, and
-// each lease lies on three nodes; beside it three servers of ZooKeeper, whose clients the nodes are. And with the most nodes:
-// how many messages each handles at how many leases a second.
+// Two charts of the Flease talk. The first is throughput over the number of nodes: each node acquires and
+// releases leases of its own, and each lease is on three nodes; for comparison three servers of ZooKeeper
+// with the nodes as clients. The second, with the most nodes: the messages that each handles at each rate of
+// leases.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Nodes, sum } from "./nodes.mjs";
 import { rowOf } from "../results.mjs";
@@ -11,21 +12,30 @@ const counts = [3, 10, 20, 30];
 const inFlight = 16;
 const rounds = 3;
 const roundMs = 1_200;
-/** Each member compiles its code for itself, and all share the cores: cold, a lease costs ten times as much. */
+/**
+ * Each member compiles its code for itself, and all share the cores: until then a lease costs ten times as
+ * much.
+ */
 const warmUpMs = (count) => 2_000 + 600 * count;
-/** The clients of ZooKeeper stay when more of them are started. */
+/** ZooKeeper's clients keep running when more of them are started. */
 const clientsWarmUpMs = (count) => 2_000 + 200 * count;
 const settleMs = 400;
 const offered = [250, 500, 1_000, 2_000, 4_000, 8_000];
 const offeredMs = 1_500;
 
-/** What has been done and used so far, while nobody works: looks at busy servers would be late, and count another time. */
+/**
+ * Work and resource use so far, read while nothing runs: readings of busy servers would be late and cover a
+ * different time.
+ */
 async function totals(nodes, servers) {
   const each = await nodes.drained();
   return { each, cpuUs: sum(each, "cpuUs") + (servers?.cpuUs() ?? 0), served: await servers?.messages() };
 }
 
-/** Messages that each node or each kind of server sent and received, and how many there were (each is sent and received). */
+/**
+ * The messages that each node or each kind of server sent and received, and their number (each is sent and
+ * received).
+ */
 function messagesBetween(before, after) {
   if (after.served === undefined) {
     const handled = sum(after.each, "handled") - sum(before.each, "handled");
@@ -37,13 +47,16 @@ function messagesBetween(before, after) {
     servers: servers - before.served[index].servers,
   }));
   return {
-    // The nodes themselves do not count theirs.
+    // The nodes do not count their own.
     count: sum(served, "clients") + sum(served, "servers") / 2,
     perNode: served.map(({ role, clients, servers }) => ({ role, handled: clients + servers })),
   };
 }
 
-/** Some time of work: leases a second, what each cost in all processes, and the messages of each node or server a second. */
+/**
+ * Lets the nodes work for some time. Returns leases a second, the cost of each in all processes, and the
+ * messages of each node or server a second.
+ */
 async function look(nodes, servers, forMs, perSecond) {
   const before = await totals(nodes, servers);
   await nodes.run(inFlight, perSecond);
@@ -87,7 +100,7 @@ async function overNodes(system, nodes, servers, progress) {
   return rows;
 }
 
-/** At each of the offered loads, as long as it is kept up with. */
+/** Runs each of the offered loads, as long as the system keeps up. */
 async function overLoad(system, nodes, servers, progress) {
   const rows = [];
   for (const perSecond of offered) {

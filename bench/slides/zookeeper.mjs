@@ -1,12 +1,12 @@
-// Three servers of ZooKeeper that say how many messages they have sent and received.
+// Three servers of ZooKeeper that report how many messages they have sent and received.
 import { connect } from "node:net";
 import { usageOf } from "../room.mjs";
 import { start } from "../systems/zookeeper.mjs";
 
-/** Sessions may time out after 2 to 20 ticks: one second to ten. */
+/** Session timeouts range from 2 to 20 ticks: one second to ten. */
 const settings = { tickTime: 500, initLimit: 40, syncLimit: 20, "4lw.commands.whitelist": "srvr,mntr" };
 
-/** What a server says to `mntr`. */
+/** A server's answer to `mntr`. */
 async function countersOf(port) {
   const socket = connect(port, "127.0.0.1");
   socket.write("mntr");
@@ -17,8 +17,8 @@ async function countersOf(port) {
 }
 
 /**
- * How many messages a server has sent and received, by its own counters: with its clients, and with the other servers (a
- * request handed on to the leader, a proposal, its acknowledgement, a commit).
+ * The messages that a server has sent and received, by its own counters: with its clients, and with the other
+ * servers (a request forwarded to the leader, a proposal, its acknowledgement, a commit).
  */
 async function messagesOf(port) {
   const counters = await countersOf(port);
@@ -38,7 +38,7 @@ export async function startZooKeeper(room) {
   return {
     ports,
     cpuUs: () => servers.reduce((total, { pid }) => total + usageOf(pid).cpuUs, 0),
-    /** Of each server. What followers hand on, the leader receives. */
+    /** The messages of each server. The leader receives what followers forward. */
     async messages() {
       const all = await Promise.all(ports.map(messagesOf));
       const handedOn = all.reduce((total, one) => total + one.handedOn, 0);

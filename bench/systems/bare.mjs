@@ -1,5 +1,5 @@
-// The bare exchange: what an acquisition sends and receives, and nothing else. It is no system: it cannot wait,
-// renew or lose a server.
+// The bare exchange: the messages of an acquisition and nothing else. It is not a complete system: it cannot
+// wait, renew or lose a server.
 import { connect } from "../bare/proposer.mjs";
 import { freePort, startProcesses } from "../processes.mjs";
 

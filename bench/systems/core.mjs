@@ -1,4 +1,4 @@
-// Leasehold's consistent core, three servers, through Leasehold's own client.
+// Leasehold's consistent core on three servers, through Leasehold's own client.
 import { fileURLToPath } from "node:url";
 import { leaderOf, startLikeEtcd } from "./like-etcd.mjs";
 import { openLeases } from "./own-client.mjs";

@@ -1,4 +1,5 @@
-// etcd, three servers from Debian's package, through npm's etcd3: its lock is a key on a lease of its own.
+// etcd on three servers from Debian's package, through npm's etcd3: its lock is a key with a lease of its
+// own.
 import { leaderOf, startLikeEtcd } from "./like-etcd.mjs";
 
 export const packages = ["etcd-server"];
@@ -10,7 +11,7 @@ export async function client(hosts) {
   const etcd = new Etcd3({ hosts: hosts.map((host) => `http://${host}`) });
   const acquire = (name) => etcd.lock(name).ttl(10).acquire();
 
-  /** The lock of etcd3 does not wait; a program that wants to watches the key. */
+  /** The lock of etcd3 does not wait. A program that wants to wait must watch the key. */
   async function wait(name) {
     const watcher = await etcd.watch().key(name).create();
     try {
@@ -32,7 +33,7 @@ export async function client(hosts) {
     acquire,
     wait,
     async renew(lock) {
-      // Its type hides the lease, which renews itself; this does at once what that does now and then.
+      // The type hides the lease, which renews itself from time to time. This renews it at once.
       await lock.lease.keepaliveOnce();
       return lock;
     },

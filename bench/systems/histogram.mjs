@@ -1,4 +1,4 @@
-// Here, where the package is installed, and not where it is used.
+// This file is in the folder where the package is installed, and not where it is used.
 import { build } from "hdr-histogram-js";
 
 const nsMax = 60_000_000_000;

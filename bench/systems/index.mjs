@@ -1,10 +1,10 @@
-// The systems that are measured side by side. Each module has one of them, with the same interface:
-//   packages            Debian's packages that its servers come from
-//   unable              figures that it has nothing to show for, and why
+// The systems that are compared. Each module has one of them, with the same interface:
+//   packages            Debian packages of its servers
+//   unable              figures that it does not support, with the reasons
 //   start(room, way)    starts three servers: { servers, connection }; a server has `pid`, `kill()`, `restart()`
 //   client(connection)  in another process: { acquire(name), release(lease) } and, where the system has them,
-//                       renew(lease), wait(name), leader() (the index of the server that leads), and close()
-// Leases last ten seconds everywhere.
+//                       renew(lease), wait(name), leader() (the index of the leading server), and close()
+// Leases last ten seconds in every system.
 
 export const systems = [
   { name: "bare exchange", module: "bare" },

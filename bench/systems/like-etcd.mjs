@@ -1,8 +1,10 @@
-// Servers with etcd's command line.
+// Servers that have etcd's command line.
 import { freePort } from "../processes.mjs";
 import { until } from "../room.mjs";
 
-/** @param core the number of a processor core, for one server that has no other; three servers anywhere without it */
+/**
+ * @param core the number of the processor core for a single server; without it, three servers run on any core
+ */
 export async function startLikeEtcd(room, what, command, words, core) {
   const names = core === undefined ? ["a", "b", "c"] : ["a"];
   const [program, ...first] =
@@ -30,7 +32,7 @@ export async function startLikeEtcd(room, what, command, words, core) {
   return { servers, connection: hosts };
 }
 
-/** The index of the server that leads, if all that answer agree. */
+/** The index of the leader, if all servers that answer agree. */
 export async function leaderOf(hosts) {
   const { Etcd3 } = await import("etcd3");
   const said = await Promise.all(

@@ -1,5 +1,5 @@
-// Leasehold's own client, on whatever ground. This folder is a package of its own, so the name `leasehold` does not
-// lead to what was built.
+// Leasehold's own client, on any ground. This folder is a separate package, so the name `leasehold` does not
+// resolve to the build.
 import { open } from "../../packages/leasehold/dist/index.js";
 
 export async function openLeases(urls, options = {}) {

@@ -1,4 +1,4 @@
-// Redlock: npm's redlock over ioredis, on three Redis servers that write nothing to disk.
+// Redlock: npm's redlock over ioredis, on three Redis servers without persistence.
 import { freePort } from "../processes.mjs";
 import { until } from "../room.mjs";
 import { connect } from "node:net";
@@ -32,14 +32,14 @@ export async function client(ports) {
   const { default: Redlock } = await import("redlock");
   const connections = ports.map((port) => {
     const redis = new Redis({ port, host: "127.0.0.1" });
-    // Told again by each operation that fails.
+    // Ignored: each failing operation reports the error, too.
     redis.on("error", () => {});
     return redis;
   });
   const redlock = new Redlock(connections);
   return {
     acquire: (name) => redlock.acquire([name], ttlMs, { retryCount: 0 }),
-    // It looks again every 200 ms, as it does unless told otherwise.
+    // Polls every 200 ms, redlock's default.
     wait: (name) => redlock.acquire([name], ttlMs, { retryCount: 100 }),
     renew: (lock) => lock.extend(ttlMs),
     release: (lock) => lock.release(),

@@ -1,11 +1,11 @@
-// A lease on ZooKeeper as cheap as it gets: an ephemeral node of the resource's name is created, and deleted. The recipe
-// for locks in `zookeeper.mjs` costs more.
+// The cheapest lease on ZooKeeper: an ephemeral node with the resource's name is created, and deleted. The
+// recipe for locks in `zookeeper.mjs` costs more.
 import { once } from "node:events";
 import zookeeper from "node-zookeeper-client";
 
 const nothing = Buffer.alloc(0);
 const { EPHEMERAL } = zookeeper.CreateMode;
-/** So many nodes are created in one transaction. */
+/** The number of nodes created in one transaction. */
 const together = 500;
 
 export class ZooKeeperNodes {
@@ -21,14 +21,14 @@ export class ZooKeeperNodes {
     return nodes;
   }
 
-  /** A lease: it ends with `release()`, or with the session. */
+  /** Acquires a lease, which ends with `release()` or with the session. */
   async acquire(resource) {
     const path = pathOf(resource);
     await promised((done) => this.#client.create(path, nothing, EPHEMERAL, done));
     return { release: () => promised((done) => this.#client.remove(path, -1, done)) };
   }
 
-  /** Nodes `prefix/0`, `prefix/1` and so on that live as long as the session. */
+  /** Creates the nodes `prefix/0`, `prefix/1` and so on, which live as long as the session. */
   async createMany(prefix, count) {
     for (let begun = 0; begun < count; begun += together) {
       const transaction = this.#client.transaction();

@@ -1,6 +1,7 @@
-// ZooKeeper, three servers from Debian's package, through npm's node-zookeeper-client, with the lock of its recipes: a
-// sequential ephemeral node below the resource's; who has the lowest number holds, and each watches the one before it.
-// It has no renewal: one session holds all locks.
+// ZooKeeper on three servers from Debian's package, through npm's node-zookeeper-client, with the lock of its
+// recipes: each client creates a sequential ephemeral node below the resource's. The client with the lowest
+// number holds the lock, and each other watches the node before its own. There is no renewal: one session
+// holds all locks.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -13,7 +14,7 @@ const ids = [1, 2, 3];
 const classPath = "/usr/share/java/zookeeper.jar";
 const main = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
-/** `own` are settings for zoo.cfg beside these. */
+/** @param own additional settings for zoo.cfg */
 export async function start(room, way, own = {}) {
   const ports = [];
   for (const _ of ids) ports.push([await freePort(), await freePort(), await freePort()]);
@@ -75,7 +76,7 @@ export async function client(ports) {
   const pathOf = (name) => `/${name.replaceAll("/", "-")}`;
   const children = async (path) => (await promised((done) => session.getChildren(path, done))).toSorted();
 
-  /** The path of our new node below `parent`, which is made together with it if it is not there. */
+  /** Creates a node below `parent`, and `parent` too if it is missing. Returns the new path. */
   async function enqueue(parent) {
     const both = session
       .transaction()
