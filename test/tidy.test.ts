@@ -229,7 +229,7 @@ const mayImport: Record<string, readonly string[]> = {
   console: [".", "shared/cli", "shared/common", "shared/runtime"],
   docs: ["console", "shared/cli", "shared/common", "shared/runtime"],
   gateway: [".", "entry", "shared/cli", "shared/common", "shared/runtime"],
-  "sim/command": ["sim", "shared/cli", "shared/runtime", "testing"],
+  "sim/command": ["console", "sim", "shared/cli", "shared/runtime", "testing"],
   "etcd/gen": [],
   "core/index": ["core/server", "shared/runtime"],
   "files/index": [

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -161,10 +163,22 @@ test("the server has these files only, with a strict policy, and the script is s
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect((await fetch(`${url}../package.json`)).status).toBe(404);
   expect((await fetch(`${url}%2e%2e/package.json`)).status).toBe(404);
-  expect((await fetch(url, { method: "POST", body: "x" })).status).toBe(405);
+  expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(405);
   const script = readFileSync(join(packagesFolder, "sim/dist/page/theatre.js"));
   expect(gzipSync(script).length).toBeLessThan(100_000);
   expect(/["'`]node:/.test(script.toString())).toBe(false);
+});
+
+test("a page of another name that leads here, as by DNS rebinding, is refused", async () => {
+  const { port, hostname } = new URL(url);
+  const statusFor = async (host: string): Promise<number | undefined> => {
+    const asked = request({ port, hostname, headers: { host } }).end();
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+  expect(await statusFor(`localhost:${port}`)).toBe(200);
+  expect(await statusFor(`attacker.example:${port}`)).toBe(421);
 });
 
 test("it asked for nothing elsewhere, and nothing failed", () => {

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { WebServer, hostsOf, send } from "@leasehold/console/web";
 import { Interrupt, exitCode, printLine, usageError } from "leasehold/cli";
-import { formatAddress, isLoopback, parseAddress } from "leasehold/runtime";
+import { isLoopback, parseAddress } from "leasehold/runtime";
 
 const pageFolder = new URL("../page/", import.meta.url);
 /** The page's files, with their types. */
@@ -15,13 +14,8 @@ const files: Readonly<Record<string, readonly [file: string, type: string]>> = {
   "/icon.svg": ["icon.svg", "image/svg+xml"],
 };
 
-const headers = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cache-control": "no-cache",
-};
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The run that the page shows first. */
 export interface TheatreRun {
@@ -34,20 +28,15 @@ export interface TheatreRun {
 export async function serveTheatre(address: string, run: TheatreRun | undefined): Promise<number> {
   const { host, port } = parseAddress(address);
   if (!isLoopback(host)) throw usageError(`--theatre serves this machine only, and not ${address}`);
-  const server = createServer((request, response) => void answer(request, response));
-  server.listen(port, host);
-  await once(server, "listening").catch((error: unknown) => {
-    throw usageError(
-      `--theatre ${address}: ${error instanceof Error ? error.message : String(error)}; port 0 takes a free one`,
-    );
+  const server = theatreServer(host);
+  const taken = await server.listen({ host, port }).catch((error: unknown) => {
+    throw usageError(`${error instanceof Error ? error.message : String(error)}; port 0 takes a free one`);
   });
-  const { port: taken } = server.address() as AddressInfo;
-  printLine(`the theatre is at http://${formatAddress(host, taken)}/${hashOf(run)}`);
+  printLine(`the theatre is at http://${taken}/${hashOf(run)}`);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   if (!signal.aborted) await once(signal, "abort");
-  server.close();
-  server.closeAllConnections();
+  await server.close();
   return exitCode("ok");
 }
 
@@ -61,17 +50,23 @@ function hashOf(run: TheatreRun | undefined): string {
 }
 
 /** The files are public and cannot be changed, so no authentication is needed. */
-async function answer({ method, url = "/" }: IncomingMessage, response: ServerResponse): Promise<void> {
-  const file = files[url];
-  if (file === undefined || (method !== "GET" && method !== "HEAD")) {
-    response.writeHead(file === undefined ? 404 : 405, headers).end();
-    return;
-  }
-  const [name, type] = file;
-  try {
-    const content = await readFile(fileURLToPath(new URL(name, pageFolder)));
-    response.writeHead(200, { ...headers, "content-type": type }).end(content);
-  } catch {
-    response.writeHead(500, headers).end();
-  }
+function theatreServer(host: string): WebServer {
+  return new WebServer({
+    what: "the theatre",
+    access: { hosts: hostsOf(host) },
+    policy,
+    async answer({ method }, response, { pathname }) {
+      const file = files[pathname];
+      if (file === undefined) return send(response, { status: 404, text: "there is nothing here\n" });
+      if (method !== "GET" && method !== "HEAD")
+        return send(response, { status: 405, text: "only GET and HEAD\n" });
+      const [name, type] = file;
+      const content = await readFile(fileURLToPath(new URL(name, pageFolder)));
+      response.writeHead(200, { "content-type": type, "cache-control": "no-cache" }).end(content);
+    },
+    failed(response) {
+      if (response.headersSent) response.destroy();
+      else send(response, { status: 500, text: "the file cannot be read\n" });
+    },
+  });
 }
