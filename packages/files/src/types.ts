@@ -200,7 +200,10 @@ export interface ChildrenOptions extends ListFilesOptions {
  */
 export interface ReplicatedFile extends AsyncDisposable {
   readonly path: string;
-  /** 1 byte to 4 MiB. Writes that fill whole blocks need no read first. */
+  /**
+   * Block size of the files that this node creates, in bytes: 512 to 4 MiB. Writes that fill whole blocks
+   * need no read first.
+   */
   readonly blockSize: number;
   stat(options?: FileCallOptions): Promise<FileStat>;
   /**

@@ -280,8 +280,8 @@ export const settings = keyed({
   },
   "files.blockSize": {
     flags: "--block-size <bytes>",
-    what: "of new files",
-    kind: count(4_096, 4_194_304),
+    what: "block size of new files, from 512 to 4194304",
+    kind: count(512, 4_194_304),
     initial: "262144",
   },
   "files.rebalanceRate": {
