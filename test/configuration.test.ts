@@ -12,7 +12,7 @@ import { describe, expect, test } from "vitest";
 
 const head = `# Configuration
 
-Made of the table in \`packages/leasehold/src/cli/settings\`; \`npm run generate -- config\` writes it anew.
+<!-- npm run generate -- config -->
 [settings.md](settings.md#files-variables-and-flags) says how a file, the environment and flags go together.
 
 `;
@@ -20,12 +20,12 @@ Made of the table in \`packages/leasehold/src/cli/settings\`; \`npm run generate
 /** The meaning of each code; the compiler checks that none is missing. */
 const configCodes: Readonly<Record<ConfigCode, string>> = {
   CONFIG_UNREADABLE: "the file cannot be read",
-  CONFIG_SYNTAX: "the file is no JSON",
-  CONFIG_DUPLICATE: "a key stands in the file twice",
+  CONFIG_SYNTAX: "the file is not JSON",
+  CONFIG_DUPLICATE: "the file has a key twice",
   CONFIG_UNKNOWN: "there is no such setting",
   CONFIG_TYPE: "the value is of another type",
   CONFIG_VALUE: "the value is not possible",
-  CONFIG_SECRET: "a secret stands in the file; name a file that has it",
+  CONFIG_SECRET: "the file has a secret; name a file that has it",
   CONFIG_CONFLICT: "two settings exclude each other, or one needs another",
   CONFIG_MISSING: "the command cannot start without this setting",
   CONFIG_UNUSED: "warning: the command does not take this setting",
@@ -45,7 +45,7 @@ async function takers(): Promise<Map<SettingKey, string[]>> {
     if (command.commands.length > 0 && !actsItself(command)) return;
     for (const { at, option } of settingsOfCommand(command)) {
       if (!hasUse(command, option) || (at !== command && actsItself(at))) continue;
-      const taker = at === program ? "every command that has a use for it" : commandPath(command);
+      const taker = at === program ? "most commands" : commandPath(command);
       const before = found.get(option.key) ?? [];
       if (!before.includes(taker)) found.set(option.key, [...before, taker]);
     }

@@ -11,20 +11,20 @@ import { logEvents as leaseEvents } from "../packages/leasehold/src/runtime/log-
 
 const head = `# Log events
 
-Made of the catalogues in \`log-events.ts\` of each package; \`npm run generate -- logs\` writes it anew.
+<!-- npm run generate -- logs -->
 
-\`--log-format json|text\` and \`--log-level debug|info|warn|error\` (\`LEASEHOLD_LOG_FORMAT\`, \`LEASEHOLD_LOG_LEVEL\`) are
-options of \`peer\`, \`files serve\`, \`gateway\`, \`run\`, \`hold\` and \`elect\`, which log to standard error. Without both, servers write
-warnings and errors as text, and the others nothing. \`core\` logs from \`info\` on; [its outputs](cli-core.md) are its own.
+\`--log-format json|text\` and \`--log-level debug|info|warn|error\` (\`LEASEHOLD_LOG_FORMAT\`, \`LEASEHOLD_LOG_LEVEL\`) make
+\`peer\`, \`files serve\`, \`gateway\`, \`run\`, \`hold\` and \`elect\` log to standard error. Without both, the first three write
+warnings and errors as text, the others nothing. \`core\` logs from \`info\` on, to [outputs of its own](cli-core.md).
 A program passes a \`logger\` to \`open\` and \`startMember\`, such as that of [\`leasehold/logs\`](api/logs.md).
 
 A JSON line has \`level\`, \`ts\` (UTC), \`event\`, \`msg\` and the fields of the event; a text line has no fields. Ids and
 fields are stable, texts of \`msg\` are not. Tokens are decimal strings. Passwords, keys and bearer tokens are never
 logged.
 
-**Audit** lines (\`"audit":true\`) say who has done what, and are written at every level. \`by\` is the identity that
-credentials prove: a member, the subject of a certificate, a user; among peers that share a key it is the network address, and
-\`name\` what the participant calls itself. What others can trigger is logged once a minute for each cause.
+**Audit** lines (\`"audit":true\`) are written at every level. \`by\` is the identity that credentials prove: a member, the
+subject of a certificate, a user; among peers that share a key the network address, and \`name\` what the participant calls
+itself. What others can trigger is logged once a minute for each cause.
 
 `;
 

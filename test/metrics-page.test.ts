@@ -8,7 +8,7 @@ import type { MetricDefinitions } from "leasehold/metrics";
 
 const head = `# Metrics
 
-Made of the catalogue in \`packages/leasehold/src/metrics\`; \`npm run generate -- metrics\` writes it anew.
+<!-- npm run generate -- metrics -->
 
 A program serves them with [\`leasehold/metrics\`](api/metrics.md). \`peer\`, \`gateway\`, \`files serve\`, \`run\`, \`hold\` and \`elect\` do so
 with \`--metrics-address 127.0.0.1:9464\`, \`up\` and \`files up\` with \`--metrics-port 9464\`. A core has its own at \`/metrics\` of its client port, under

@@ -7,7 +7,7 @@ export const logEvents = {
     fields: ["server", "id", "urls"],
     help: "The server serves clients there.",
   },
-  "core-stopping": { level: "info", fields: ["server"], help: "The server was told to stop." },
+  "core-stopping": { level: "info", fields: ["server"], help: "The server stops." },
   "leader-changed": {
     level: "info",
     fields: ["leader", "term", "leads"],
@@ -38,7 +38,7 @@ export const logEvents = {
   "tls-file-unusable": {
     level: "warn",
     fields: ["error"],
-    help: "A file of TLS cannot be read at present. Its earlier content stays in use.",
+    help: "A TLS file cannot be read. Its former content stays in use.",
   },
   "setting-ignored": { level: "warn", fields: [], help: "A setting of etcd has no effect here." },
   "version-raised": {
@@ -46,7 +46,7 @@ export const logEvents = {
     fields: ["version"],
     help: "The servers speak that version from now on: older ones cannot come back.",
   },
-  "initial-check": { level: "info", fields: [], help: "What the check of the keys at the start has found." },
+  "initial-check": { level: "info", fields: [], help: "The result of the check of keys at the start." },
   "copies-differ": {
     level: "warn",
     fields: ["error"],

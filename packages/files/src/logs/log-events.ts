@@ -7,7 +7,7 @@ export const logEvents = {
     fields: ["node", "url", "s3"],
     help: "The node serves clients there.",
   },
-  "node-stopping": { level: "info", fields: ["node"], help: "The node was told to stop." },
+  "node-stopping": { level: "info", fields: ["node"], help: "The node stops." },
   "node-refused": {
     level: "warn",
     fields: ["peer", "code"],
@@ -16,12 +16,12 @@ export const logEvents = {
   "disk-failed": {
     level: "error",
     fields: ["error"],
-    help: "The node's disk has failed an operation: look at the disk, and restart the node.",
+    help: "A disk operation has failed: check the disk, and restart the node.",
   },
   "server-fault": {
     level: "error",
     fields: ["error"],
-    help: "A request has failed by a fault of this node; its client got no more than the status.",
+    help: "A fault of this node failed a request; its client got only the status.",
   },
 
   "nodes-changed": {

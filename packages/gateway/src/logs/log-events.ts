@@ -11,7 +11,7 @@ export const logEvents = {
   "request-failed": {
     level: "error",
     fields: ["method", "error"],
-    help: "A request has failed by a fault of the gateway; its client got no more than the status.",
+    help: "A fault of the gateway failed a request; its client got only the status.",
   },
   "credential-refused": {
     level: "warn",

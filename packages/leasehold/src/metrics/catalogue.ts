@@ -48,7 +48,7 @@ export const catalogue = {
     kind: "histogram",
     unit: "ratio",
     labels: [],
-    help: "What was left of a lease, as a share of its ttl, when its renewal was confirmed. At 0 it is lost.",
+    help: "Share of the ttl that was left when a renewal was confirmed. At 0 the lease is lost.",
     buckets: slacks,
   },
   leasehold_renewals_late: {
@@ -61,7 +61,7 @@ export const catalogue = {
     kind: "counter",
     unit: "",
     labels: ["reason"],
-    help: "Leases that were lost, by why.",
+    help: "Lost leases.",
   },
   leasehold_leases_released: {
     kind: "counter",
@@ -136,7 +136,7 @@ export const catalogue = {
     kind: "counter",
     unit: "",
     labels: ["event"],
-    help: "What this member has sent, received, dropped and refused since its start, by what it was.",
+    help: "Counters of this member since its start.",
   },
 
   leasehold_store_operation_duration: {

@@ -6,7 +6,7 @@ export const logEvents = {
   "lease-acquired": {
     level: "info",
     fields: ["resource", "holder", "token"],
-    help: "This process has acquired a lease.",
+    help: "A lease was acquired.",
   },
   "lease-released": {
     level: "info",
@@ -16,7 +16,7 @@ export const logEvents = {
   "lease-late": {
     level: "warn",
     fields: ["resource", "holder", "token", "remainingMs", "error"],
-    help: "A lease was not renewed in time. It is still held, and the renewal is retried.",
+    help: "A renewal is late and is retried. The lease is still held.",
   },
   "lease-lost": {
     level: "error",
@@ -26,16 +26,16 @@ export const logEvents = {
   "lease-refused": {
     level: "warn",
     fields: ["resource", "outcome", "waitedMs"],
-    help: "A call for a lease has failed; the outcome is the error's code.",
+    help: "An acquisition has failed; the outcome is the error's code.",
   },
 
   "member-listening": {
     level: "info",
     fields: ["member", "address"],
-    help: "The member was started, and listens there.",
+    help: "The member listens there.",
   },
-  "member-ready": { level: "info", fields: ["member"], help: "The member's vote counts from now on." },
-  "member-stopping": { level: "info", fields: ["member"], help: "The member was told to stop." },
+  "member-ready": { level: "info", fields: ["member"], help: "The member's vote counts." },
+  "member-stopping": { level: "info", fields: ["member"], help: "The member stops." },
   "metrics-listening": { level: "info", fields: ["address"], help: "Metrics and health are served there." },
   "member-connected": {
     level: "info",
@@ -50,12 +50,12 @@ export const logEvents = {
   "connection-refused": {
     level: "error",
     fields: ["address", "code"],
-    help: "A member refuses this process, or this process refuses that member.",
+    help: "A member refuses this process, or the reverse.",
   },
   "connection-repelled": {
     level: "warn",
     fields: ["address", "cause"],
-    help: "A connection from there was not accepted: another protocol, configuration or role.",
+    help: "An incoming connection was refused: another protocol, configuration or role.",
   },
   "member-duplicate": {
     level: "error",
@@ -65,7 +65,7 @@ export const logEvents = {
   "view-entered": {
     level: "info",
     fields: ["view", "members", "joint"],
-    help: "The members are these from now on, or while joint these and those before.",
+    help: "The members are these; while joint, also those before.",
   },
   "views-missing": {
     level: "warn",
@@ -95,22 +95,22 @@ export const logEvents = {
   "settings-advice": {
     level: "warn",
     fields: [],
-    help: "A setting is allowed, and probably not what was meant.",
+    help: "A setting is allowed, but probably a mistake.",
   },
   "settings-reloaded": {
     level: "info",
     fields: ["setting", "value"],
-    help: "SIGHUP: the settings were read again; `setting` has changed, and the server has taken the new value.",
+    help: "SIGHUP: the server has taken the new value of `setting`.",
   },
   "settings-need-restart": {
     level: "warn",
     fields: ["setting", "value"],
-    help: "SIGHUP: the setting has changed, and the server takes the new value at its next start.",
+    help: "SIGHUP: `setting` has changed; only a restart applies it.",
   },
   "settings-refused": {
     level: "warn",
     fields: ["error"],
-    help: "SIGHUP: the settings have a fault. The server goes on with what it has.",
+    help: "SIGHUP: the settings have a fault, so nothing changes.",
   },
   "files-reread": {
     level: "info",
@@ -120,12 +120,12 @@ export const logEvents = {
   "files-unusable": {
     level: "warn",
     fields: ["paths"],
-    help: "Such files have changed, and cannot be used. What was read before stays in use.",
+    help: "Such files have changed and cannot be used. Their former content stays in use.",
   },
   "worker-ended": {
     level: "error",
     fields: ["error"],
-    help: "The thread that renews leases has ended: none is renewed, and none can be acquired.",
+    help: "The thread that renews leases has ended: none is renewed or acquired.",
   },
 
   "lease-broken": {

@@ -60,12 +60,12 @@ export const settings = keyed({
   },
   cluster: {
     flags: "--cluster <name>",
-    what: "name of the cluster, to be refused by any other",
+    what: "expected cluster name; other clusters are refused",
     kind: text,
   },
   output: {
     flags: "-o, --output <format>",
-    what: "how to print: a table for people, or JSON for programs",
+    what: "output format: a table, or JSON for programs",
     kind: { type: "choice", choices: ["table", "json", "ndjson"] },
   },
   timeout: {
@@ -97,7 +97,7 @@ export const settings = keyed({
   },
   role: {
     flags: "--role <role>",
-    what: "what to be; an observer takes no leases",
+    what: "role; an observer takes no leases",
     kind: { type: "choice", choices: ["client", "observer"] },
     initial: "what the credentials allow",
   },
@@ -109,12 +109,12 @@ export const settings = keyed({
   },
   wait: {
     flags: "--wait <duration>",
-    what: "how long to wait for a turn",
+    what: "how long to wait for the lease",
     kind: duration,
     initial: "1m",
     yieldsTo: ["try", "attach"],
   },
-  label: { flags: "--label <text>", what: "what others read who ask who holds it", kind: text },
+  label: { flags: "--label <text>", what: "a note shown with the holder", kind: text },
   killAfter: {
     flags: "--kill-after <duration>",
     what: "time from SIGTERM to SIGKILL",
@@ -176,7 +176,7 @@ export const settings = keyed({
   },
   clockRateError: {
     flags: "--clock-rate-error <fraction>",
-    what: "how much faster or slower than real time a steady clock may run, the same on every member",
+    what: "rate error of a steady clock, the same on every member",
     kind: { type: "fraction" },
     initial: "0.1",
   },
@@ -201,12 +201,12 @@ export const settings = keyed({
   },
   viewsFile: {
     flags: "--views-file <file>",
-    what: "where this member keeps who the members are, so that they can change",
+    what: "where this member keeps the list of members, which can then change",
     kind: path,
   },
   initialClusterState: {
     flags: "--initial-cluster-state <state>",
-    what: "without a views file yet: new, or existing (learns, and has no vote before it is added)",
+    what: "without a views file: new, or existing (no vote before it is added)",
     kind: { type: "choice", choices: ["new", "existing"] },
   },
   insecure: { flags: "--insecure", what: "allow plain TCP beyond loopback", kind: flag },
@@ -219,7 +219,7 @@ export const settings = keyed({
   },
   "files.user": {
     flags: "--user <name:password>",
-    what: "user and password for the nodes; at serve, what clients must have",
+    what: "user and password for the nodes; at serve, those of clients",
     kind: text,
     isSecret: true,
     replaces: except(credentials, "files.user"),
@@ -240,18 +240,18 @@ export const settings = keyed({
   },
   "files.dir": {
     flags: "--dir <path>",
-    what: "where the node keeps its files: a directory of its own",
+    what: "the node's own directory",
     kind: path,
   },
   "files.nodes": {
     flags: "--node <id=host:port>",
-    what: "address of each node for the others, this one included; once for each",
+    what: "one node's address for the others, this one included; once for each",
     kind: addresses,
     variable: "LEASEHOLD_FILES_NODES",
   },
   "files.join": {
     flags: "--join",
-    what: "it was added with files node add: --node is where it and some of the others are",
+    what: "for a node added with files node add; --node has it and some others",
     kind: flag,
   },
   "files.http": {
@@ -286,7 +286,7 @@ export const settings = keyed({
   },
   "files.rebalanceRate": {
     flags: "--rebalance-rate <bytes>",
-    what: "bytes per second that the node fetches of files that it lacks, or that are placed on it",
+    what: "bytes per second at which the node fetches contents that it is to have",
     kind: count(65_536, 1e12),
     initial: "33554432",
     reload: true,
