@@ -134,6 +134,11 @@ function writeProject(): void {
   }
 }
 
+/** The number of tokens between white space that have a letter or a digit. */
+function wordsIn(text: string): number {
+  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
+
 /** The anchors of a page, as GitHub makes them from headings. */
 function headingsOf(text: string): string[] {
   const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
@@ -236,6 +241,19 @@ describe("the text", () => {
     const others = pages().filter((page) => page !== "README.md" && page !== "docs/README.md");
     expect(others.filter((page) => !isListed(page))).toEqual([]);
     expect(readFileSync(join(root, "README.md"), "utf8")).toContain("](docs/README.md)");
+  });
+
+  test("the pages of docs have at most 50,000 words together, and each page has at most 2,500", () => {
+    const counted = pages()
+      .filter((page) => page.startsWith("docs/") && !page.startsWith("docs/decisions/"))
+      .map((page) => ({ page, words: wordsIn(readFileSync(join(root, page), "utf8")) }));
+    const all = { page: "all pages of docs", words: counted.reduce((sum, { words }) => sum + words, 0) };
+    const tooLong = [
+      ...(all.words > 50_000 ? [all] : []),
+      ...counted.filter(({ words }) => words > 2_500),
+    ].map(({ page, words }) => `${page}: ${words} words`);
+    expect(counted.length).toBeGreaterThan(50);
+    expect(tooLong).toEqual([]);
   });
 
   test("figures of single operations are the latest measured, on every page that shows them", () => {
