@@ -1,10 +1,9 @@
 // Compares the core with Debian's etcd: three servers each on one disk, loaded by one Go program with etcd's
 // own client. Prints one JSON object a line, and tables of medians on the terminal. Reports missing packages
-// (golang-etcd-server-dev, etcd-server).
-// node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2] (after `npm
-// run build`)
-//   [--asked leader,follower]: the server that gets the load of a single connection. Several connections are spread
-//   over all servers ("asked": "all"). Puts seen by watches go to the leader, with watches at all servers.
+// (golang-etcd-server-dev, etcd-server). After `npm run build`:
+//   node bench/core.mjs [--figures put,read,…] [--in-flight 1,64,512] [--rounds 5] [--seconds 2]
+//   [--asked leader,follower]: the server that gets the load of a single connection. Several connections are
+//   spread over all servers ("asked": "all"). Puts seen by watches go to the leader, with watches at all servers.
 //   [--warm-up 5]: seconds of sequential puts at each server before anything is measured: Node compiles hot code
 //   [--once hold,expire,elect,restart] [--rounds-once 3]: on new servers in each round; "" leaves them out,
 //   as with --figures

@@ -1,9 +1,10 @@
-// A service whose own processes are the members of the cluster: there is nothing else to run. Start it three times:
+// A service whose own processes are the members of the cluster, so nothing else has to run. Start it three
+// times:
 //
 //   node embedded-member.mjs a & node embedded-member.mjs b & node embedded-member.mjs c &
 //
-// In production each has a machine of its own. Further copies of the service need not be members: they `open` the
-// leases as clients, as in leader.mjs.
+// In production each runs on a machine of its own. Further copies of the service need not be members: they
+// `open` the leases as clients, as in leader.mjs.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMember } from "leasehold";
 
@@ -16,16 +17,16 @@ process.once("SIGINT", () => stop.abort());
 
 const member = await startMember({
   id,
-  members: { a, b, c }, // the same on every member, as are the next two
+  members: { a, b, c }, // these three options are the same on every member
   ttlMax: process.env.TTL_MAX ?? "15s",
   maxClockSkew: process.env.MAX_CLOCK_SKEW ?? "500ms",
 });
-// It forgot what it had promised before it was started, so for a little more than ttlMax it does not vote.
+// A restarted member has lost its promises, so it does not vote for a little more than ttlMax.
 console.log(
   `${id} listens on ${member.address}, votes in ${(member.status().readyInMs / 1_000).toFixed(1)} s`,
 );
 
-// `member.leases` may be used at once. While no majority votes yet, the campaign just waits.
+// `member.leases` may be used at once. The campaign waits until a majority votes.
 await member.leases.lead(
   "service/scheduler",
   async (lease) => {

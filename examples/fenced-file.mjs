@@ -1,9 +1,10 @@
-// A fenced write to a file. A writer looks at its lease, finds it held, and is then stopped for a long time, by the
-// scheduler or because its machine is suspended. When it goes on it does what it was about to do, and its lease is
-// long another's. No lock service can prevent this from the outside: what is written to has to refuse it. The token
-// is made for that. Here it is sent along with every write, and the file's guard refuses all that come too late.
+// A fenced write to a file. A writer checks that it holds its lease, and is then stopped for a long time, by
+// the scheduler or because its machine is suspended. When it resumes, it performs its write, although its
+// lease has long had another holder. No lock service can prevent this from outside: the resource has to
+// refuse the write. Tokens exist for this purpose. Here each write carries the token, and the file's guard
+// refuses late writes.
 //
-//   node fenced-file.mjs        starts two writers; the first stops itself between its look and its write
+//   node fenced-file.mjs        starts two writers; the first stops itself between its check and its write
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, open as openFile, readFile, rename, rm } from "node:fs/promises";
@@ -13,9 +14,9 @@ import { fileURLToPath } from "node:url";
 import { open } from "leasehold";
 
 /**
- * The guard of a file, in the one process through which all writes go (a storage service, say). The text and the
- * greatest token that was seen are in one file and replaced by one rename, so they never disagree, whenever the power
- * fails. Writes go one after the other, so that nothing comes between the comparison and the rename.
+ * The guard of a file, in the one process through which all writes go (a storage service, for example). The
+ * text and the greatest token seen are in one file, which one rename replaces, so they agree even after a
+ * power failure. Writes run one after the other, so that nothing comes between the comparison and the rename.
  */
 class FencedFile {
   #path;
@@ -35,7 +36,7 @@ class FencedFile {
     }
   }
 
-  /** Throws, and changes nothing, if a greater token has been here. */
+  /** Throws, without a change, if the guard has seen a greater token. */
   write(token, text) {
     const written = this.#last.then(() => this.#replace(token, text));
     this.#last = written.catch(() => undefined);
@@ -51,7 +52,7 @@ class FencedFile {
     await file.sync();
     await file.close();
     await rename(fresh, this.#path);
-    const folder = await openFile(dirname(this.#path), "r"); // the rename itself has to reach the disk as well
+    const folder = await openFile(dirname(this.#path), "r"); // the rename must reach the disk, too
     await folder.sync();
     await folder.close();
   }
@@ -61,7 +62,7 @@ class FencedFile {
 async function writer(name) {
   const leases = await open(process.env.LEASEHOLD_MEMBER ?? "flease://127.0.0.1:7400", { name });
   const lease = await leases.acquire("examples/fenced-file");
-  lease.assertHeld(100); // true when it is asked …
+  lease.assertHeld(100); // true at the time of the check …
   if (name === "slow") await stopHere(); // … and then much time passes before the next line
   process.send({ token: String(lease.token), text: `by ${name}` });
   const [answer] = await once(process, "message");
@@ -76,15 +77,15 @@ async function stopHere() {
   process.kill(process.pid, "SIGSTOP");
 }
 
-/** The storage service: it owns the file, and takes writes from the writers. */
+/** The storage service: it owns the file and receives the writes. */
 async function serve() {
   const folder = await mkdtemp(join(tmpdir(), "fenced-"));
   const file = new FencedFile(join(folder, "report"));
 
   const slow = startWriter("slow", file);
-  await once(slow, "message"); // it has the lease, and has stopped
+  await once(slow, "message"); // it holds the lease and has stopped
   const quick = startWriter("quick", file);
-  await once(quick, "exit"); // it waited until the lease of the other had run out, and wrote
+  await once(quick, "exit"); // it waited until the other's lease had expired, and wrote
   slow.kill("SIGCONT");
   await once(slow, "exit");
 

@@ -1,6 +1,7 @@
-// A number that is counted up under a lease and stands in the same cell as the lease's record. A writer reads it, is stopped for a
-// long time in the middle of its work, and goes on when its lease is long another's: its write is refused, by the store and
-// without any token, because the cell is no longer what this writer saw last. No number is lost, none is given out twice.
+// A number that is incremented under a lease and stored in the same cell as the lease's record. A writer
+// reads it, is stopped for a long time in the middle of its work, and resumes when its lease has long had
+// another holder. The store refuses its write, without a token, because the cell is no longer the version
+// that this writer read last. No number is lost, and none is issued twice.
 //
 //   node guarded-counter.mjs        starts two writers on a directory; the first stops itself before its write
 import { fork } from "node:child_process";
@@ -13,7 +14,7 @@ import { openGuardedCells } from "leasehold";
 
 const resource = "examples/counter";
 
-/** Counts up three times, in a process of its own. */
+/** Increments the number three times, in a process of its own. */
 async function writer(name, url) {
   const cells = await openGuardedCells(url, { name });
   const guarded = await cells.acquire(resource);
@@ -43,9 +44,9 @@ async function main() {
   const start = (name) => fork(fileURLToPath(import.meta.url), [name, url]);
 
   const slow = start("slow");
-  await once(slow, "message"); // it has written two numbers, holds the lease, and has stopped
+  await once(slow, "message"); // it has written two numbers, holds the lease and has stopped
   const quick = start("quick");
-  await once(quick, "exit"); // it waited until the lease of the other had run out, and counted on
+  await once(quick, "exit"); // it waited until the other's lease had expired, and continued
   slow.kill("SIGCONT");
   await once(slow, "exit");
 

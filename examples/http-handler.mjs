@@ -1,5 +1,5 @@
-// A handler of requests that does one at a time for each account, on however many servers. Its replies have the token
-// as text, in a header and in JSON.
+// A request handler that handles one request at a time for each account, on any number of servers. Its
+// replies have the token as text, in a header and in JSON.
 //
 //   node http-handler.mjs & curl -i -X POST http://127.0.0.1:8080/accounts/7
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ await once(server, "listening");
 console.log(`http://127.0.0.1:${server.address().port}`);
 
 process.once("SIGTERM", async () => {
-  server.close(); // takes no more requests, and ends when those under way have ended
+  server.close(); // accepts no more requests, and closes when those in flight have ended
   await once(server, "close");
   await leases.close();
 });
@@ -31,7 +31,7 @@ async function handle(request, response) {
   }
   try {
     lease.assertHeld(500);
-    await sleep(Number(process.env.WORK_MS ?? 50)); // the work: hand on lease.token, lease.signal
+    await sleep(Number(process.env.WORK_MS ?? 50)); // the work: pass on lease.token and lease.signal
     reply(response, 200, { lease }, { "x-fencing-token": String(lease.token) });
   } finally {
     await lease.release();
@@ -40,5 +40,5 @@ async function handle(request, response) {
 
 function reply(response, status, body, headers = {}) {
   response.writeHead(status, { "content-type": "application/json", ...headers });
-  response.end(JSON.stringify(body)); // a lease and a hint write their tokens as text
+  response.end(JSON.stringify(body)); // leases and hints serialize their tokens as text
 }

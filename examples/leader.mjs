@@ -1,5 +1,6 @@
-// A worker of which one leads and the others stand by. On SIGTERM the leader finishes what it is doing, and only then
-// another takes over, at once; when the leader is killed, another takes over as soon as its lease has run out.
+// Workers, of which one leads and the others stand by. On SIGTERM the leader first finishes what it is doing,
+// and then another takes over at once. If the leader is killed, another takes over as soon as its lease has
+// expired.
 //
 //   node leader.mjs & node leader.mjs & node leader.mjs &
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,11 +20,12 @@ await leases.lead(
     say(`leads with token ${lease.token}`);
     // The signal aborts when the lease is lost, and also when this process is asked to stop.
     while (!lease.signal.aborted) {
-      lease.assertHeld(100); // the job that follows takes less than this
+      lease.assertHeld(100); // the job below takes less than this
       await runOneJob();
     }
-    // Asked to stop, the lease is still held until this function returns: there is time to put things in order. When
-    // it was lost instead, assertHeld throws, `lead` takes that as the answer to the loss, and campaigns again.
+    // When this process is asked to stop, the lease is held until this function returns, so there is time to
+    // clean up. When the lease was lost instead, assertHeld throws; `lead` treats that as the end after a
+    // loss, and campaigns again.
     lease.assertHeld();
     await saveProgress();
     say("handed over");

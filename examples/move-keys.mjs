@@ -1,7 +1,8 @@
-// Moves the keys of a prefix from one etcd or core to another while clients write: node move-keys.mjs FROM TO PREFIX
-// FROM and TO are host:port. With TLS the variables FROM_CACERT, FROM_CERT and FROM_KEY name files, and FROM_USER is
-// name:password where rights are on; TO_… are those of the other side. Needs etcdctl 3.4 or later. docs/moving.md
-// says what is kept and what not.
+// Moves the keys of a prefix from one etcd or core to another while clients write: node move-keys.mjs FROM TO
+// PREFIX
+// FROM and TO are host:port. With TLS the variables FROM_CACERT, FROM_CERT and FROM_KEY name files, and
+// FROM_USER is name:password where authentication is on; TO_… are the same for the target. Needs etcdctl 3.4
+// or later. docs/moving.md lists what is kept and what is not.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -16,7 +17,10 @@ const [fromPlace, toPlace, prefix] = process.argv.slice(2);
 if (!prefix) throw new Error("usage: node move-keys.mjs FROM TO PREFIX");
 const [from, to] = [sideOf("FROM", fromPlace), sideOf("TO", toPlace)];
 
-/** One of the two, and how to speak to it; a password is in the environment, where no list of processes shows it. */
+/**
+ * The source or the target, with its options. A password is in the environment, where no list of processes
+ * shows it.
+ */
 function sideOf(name, place) {
   const [cacert, cert, key, user] = ["CACERT", "CERT", "KEY", "USER"].map(
     (part) => process.env[`${name}_${part}`],
@@ -44,7 +48,7 @@ async function look(side) {
   return { revision: Number(header.revision), keys: new Map(kvs.map((each) => [each.key, each])) };
 }
 
-/** All keys of the source stand there with their values, and no others. */
+/** Whether the target has all keys of the source with their values, and no others. */
 async function isSame() {
   const [source, target] = await Promise.all([look(from), look(to)]);
   const differs = [...source.keys].some(([key, { value }]) => target.keys.get(key)?.value !== value);
@@ -60,7 +64,10 @@ async function untilSame(what) {
   console.log(`${what}: ${fromPlace} and ${toPlace} have the same below ${prefix}`);
 }
 
-/** The first is known by its certificate's name where rights are on: etcdctl 3.4 takes no user for a mirror's target. */
+/**
+ * With authentication, the source's certificate names its user: etcdctl 3.4 has no option for a mirror
+ * target's user.
+ */
 function mirrorWords() {
   const files = Object.entries(to.files).filter(([, file]) => file);
   const tls = files.flatMap(([part, file]) => [`--dest-${part}`, file]);
@@ -73,7 +80,7 @@ const agent = new (to.files.cacert ? https : http).Agent({
   ca: to.files.cacert && readFileSync(to.files.cacert),
 });
 
-/** What the JSON of the target's API answers. */
+/** Sends a request to the target's JSON API and returns the answer. */
 async function ask(path, body, token) {
   const headers = token === undefined ? {} : { authorization: token };
   const asked = (to.files.cacert ? https : http).request(`${to.url}${path}`, {
@@ -88,7 +95,10 @@ async function ask(path, body, token) {
   return JSON.parse(text);
 }
 
-/** How to put a key there often: by JSON, but an etcd takes that from nobody whose certificate bears a name. */
+/**
+ * Returns a function for many puts of a key. It uses JSON, unless the client has a certificate: etcd's JSON
+ * gateway refuses certificates with a common name.
+ */
 async function putter() {
   const { user, files } = to;
   const byName = { ...to, env: { ...to.env, ETCDCTL_USER: "" } };
@@ -116,13 +126,13 @@ try {
   mirror.kill();
 }
 
-// A copy hangs on no lease: it would stay for ever, and say that somebody is there who is not.
+// The copies belong to no lease. They would stay for ever, and claim that a process is alive which is not.
 const source = await look(from);
 const leased = [...source.keys.values()].filter(({ lease }) => lease);
 for (const { key } of leased) await etcdctl(to, "del", "--", Buffer.from(key, "base64").toString());
 console.log(`${leased.length} keys that hang on leases were not moved: their programs make them anew`);
 
-// Whoever compares revisions, as fencing tokens are compared, must never be given smaller ones.
+// Clients that compare revisions, as fencing tokens are compared, must never see smaller ones.
 let moved = `${prefix}moved`;
 while (source.keys.has(Buffer.from(moved).toString("base64"))) moved += "+";
 let { revision } = await look(to);

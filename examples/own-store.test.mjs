@@ -1,5 +1,6 @@
-// How to add a kind of storage that the package does not know: here a server that keeps cells in memory and talks HTTP. The suite says
-// whether it does what leases need, and leases go on while one of three such servers is gone:
+// How to add a kind of storage that the package does not support: here a server that keeps cells in memory
+// and speaks HTTP. The conformance suite tests that it does what leases need, and leases stay available while
+// one of three such servers is down:
 //
 //   node --test own-store.test.mjs
 import assert from "node:assert/strict";
@@ -9,7 +10,10 @@ import { describe, test } from "node:test";
 import { LeaseholdError } from "leasehold";
 import { openStoreLeases, runStoreConformance } from "leasehold/provider";
 
-/** A server of cells that compares and sets. Each request is done in one step, so nothing comes between a look and a write. */
+/**
+ * A server of cells with compare and set. Each request runs in one step, so nothing comes between a read and
+ * a write.
+ */
 async function startServer() {
   const cells = new Map();
   const server = { id: randomUUID(), forget };
@@ -27,7 +31,10 @@ async function startServer() {
     },
   };
   const contentOf = (register) => (cells.has(register) ? [cells.get(register)] : []);
-  /** As an empty disk in the place of the old one: with the cells goes the marker by which users notice. */
+  /**
+   * Acts like an empty disk in place of the old one: the marker by which users detect that is lost with the
+   * cells.
+   */
   function forget() {
     cells.clear();
     server.id = randomUUID();
@@ -46,7 +53,7 @@ const bytesMax = 16_384;
 const toText = (bytes) => (bytes === undefined ? undefined : Buffer.from(bytes).toString("base64"));
 const toBytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
 
-/** The adapter: one store at such a server, as the port wants it. */
+/** The adapter: a store on such a server, with the interface of a store. */
 class HttpStore {
   #closed = false;
 
@@ -55,7 +62,7 @@ class HttpStore {
     this.traits = { name: url, kind: "atomic", durable: false, bytesMax, pollMs: 50, delayMs: 500 };
   }
 
-  /** Never rejects: what goes wrong is an answer, too. */
+  /** Never rejects: errors are results, too. */
   async perform(request, caller) {
     if (this.#closed) return failed("STORE_UNAVAILABLE", `${this.url} is closed`);
     if (request.op === "put") return failed("UNSUPPORTED", `${this.url} compares and sets`);
@@ -96,8 +103,8 @@ runStoreConformance({ describe, test }, "atomic", async () => {
   };
 });
 
-// These servers lose everything with their process, and say so (`durable: false`): a farm of such stores may have forgotten leases, and
-// waits for the longest of them before it grants the first.
+// These servers lose everything with their process, and declare it (`durable: false`). A ground of such
+// stores may have lost its leases, so it waits for the longest of them before it grants the first.
 test("one of three servers may be gone: leases are taken, renewed and handed on", async (context) => {
   const servers = await Promise.all([startServer(), startServer(), startServer()]);
   context.after(() => Promise.all(servers.map((server) => server.close())));

@@ -1,5 +1,5 @@
-// Workers of a queue of which never two are at one job, and none is lost when a worker dies. The queue is a shared
-// folder here: a file is a job, and is moved to done/ when it was done.
+// Workers of a queue. Two workers never do the same job at the same time, and no job is lost when a worker
+// dies. The queue is a shared folder here: a file is a job, and is moved to done/ when the job is done.
 //
 //   mkdir -p queue/done && touch queue/mail-1 queue/mail-2
 //   node queue-worker.mjs & node queue-worker.mjs &
@@ -23,13 +23,13 @@ for (let jobs = await waiting(); jobs.length > 0; jobs = await waiting()) {
   let isIdle = true;
   for (const job of jobs) {
     const lease = await leases.tryAcquire(`queue/${job}`, { ttl: process.env.TTL });
-    if (lease === undefined) continue; // another is at it
+    if (lease === undefined) continue; // another worker has it
     try {
-      // Only now: it may have been done between our look at the queue and the lease.
+      // Check only now: the job may have been done between our look at the queue and the lease.
       if (!(await isWaiting(job))) continue;
       isIdle = false;
       await work(job, lease);
-      lease.assertHeld(200); // for what follows, which is the one step that makes it done
+      lease.assertHeld(200); // for the next step, which marks the job as done
       await rename(join(queue, job), join(queue, "done", job));
       console.log(`${job} done, token ${lease.token}`);
     } catch (error) {
@@ -39,7 +39,7 @@ for (let jobs = await waiting(); jobs.length > 0; jobs = await waiting()) {
       await lease.release();
     }
   }
-  if (isIdle) await sleep(100 + Math.random() * 100); // others are at all that is left, and may crash
+  if (isIdle) await sleep(100 + Math.random() * 100); // other workers have the remaining jobs, and may crash
 }
 await leases.close();
 

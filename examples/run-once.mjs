@@ -1,17 +1,18 @@
-// A cron job that is started on every machine of a cluster and must be done once a day.
+// A cron job that starts on every machine of a cluster and must be done once a day.
 //
 //   node run-once.mjs [YYYY-MM-DD]
 //
-// A lease says who may work *now*. It does not say whether the work was done: when another machine's cron is three
-// seconds late, the lease is free again and would be granted a second time. So there are two things here: the lease
-// keeps two machines from working at once, and a marker, kept with the results under the day's date, says that the
-// day is done. When a machine dies in the middle there is no marker, and the next start does the day again.
+// A lease decides who may work *now*. It does not record whether the work was done: if another machine's cron
+// is three seconds late, the lease is free again and would be granted a second time. So there are two parts
+// here. The lease keeps two machines from working at the same time. A marker, stored with the results under
+// the day's date, records that the day is done. If a machine dies in the middle, there is no marker, and the
+// next start does the day again.
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { open } from "leasehold";
 
 const day = process.argv[2] ?? new Date().toISOString().slice(0, 10);
-const results = process.env.RESULTS ?? "./nightly-results"; // shared by all machines; more often it is a table
+const results = process.env.RESULTS ?? "./nightly-results"; // shared by all machines; usually a table
 const marker = join(results, `${day}.done`);
 
 const isDone = () =>
@@ -22,7 +23,7 @@ const isDone = () =>
 
 async function work(lease) {
   for (const part of ["customers", "orders", "invoices"]) {
-    lease.assertHeld(200); // before each step: is there still time for it?
+    lease.assertHeld(200); // before each step: is there enough time left for it?
     await writeFile(join(results, `${day}.${part}`), `${part} of ${day}\n`);
   }
 }
@@ -35,13 +36,14 @@ try {
     console.log("another machine is at it");
   } else {
     try {
-      // Only now: before the lease was ours, another might have been about to finish.
+      // Check only now: before we had the lease, another machine may have been about to finish.
       if (await isDone()) {
         console.log(`${day} is done already`);
       } else {
         await work(lease);
         lease.assertHeld(200);
-        // "wx" fails if the marker is there. In a database, write the marker and the results in one transaction.
+        // "wx" fails if the marker exists. In a database, write the marker and the results in one
+        // transaction.
         await writeFile(marker, `token ${lease.token}\n`, { flag: "wx" });
         console.log(`${day} done, token ${lease.token}`);
       }

@@ -1,11 +1,11 @@
-// How to test what your program does when it loses a lease, without sleeping and without a cluster:
+// How to test your program's reaction to the loss of a lease, without sleeping and without a cluster:
 //
 //   node --test test-your-code.test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryCluster } from "leasehold/testing";
 
-/** The code under test: it gets the leases from outside, so a test can hand it others. */
+/** The code under test: the leases are a parameter, so a test can pass its own. */
 async function copyAll(leases, items, store) {
   const lease = await leases.acquire("copy");
   try {
@@ -18,7 +18,7 @@ async function copyAll(leases, items, store) {
   }
 }
 
-/** A store that keeps what it is told, and lets a test interfere just before a write. */
+/** A store that records its writes, and lets a test interfere just before a write. */
 function makeStore(beforeWrite = async () => {}) {
   const written = [];
   let greatest = 0n;
@@ -35,7 +35,7 @@ function makeStore(beforeWrite = async () => {}) {
 
 test("copies everything while the lease is held, however long it takes", async () => {
   const cluster = new MemoryCluster({ ttlMax: "15s" });
-  const store = makeStore(() => cluster.advance("1m")); // a minute of virtual time: four leases long
+  const store = makeStore(() => cluster.advance("1m")); // a minute of virtual time: four times the lease's ttl
   await copyAll(cluster.open("one"), ["a", "b", "c"], store);
   assert.deepEqual(store.written, ["a", "b", "c"]);
   await cluster.close();
@@ -45,8 +45,8 @@ test("stops when the network fails in the middle, before another begins", async 
   const cluster = new MemoryCluster({ ttlMax: "15s" });
   const store = makeStore(async (item) => {
     if (item !== "b") return;
-    cluster.cutOff("one"); // from now on its renewals find nobody …
-    await cluster.advance("20s"); // … and the lease has run out before the write of "b" comes back
+    cluster.cutOff("one"); // from now on its renewals reach no member …
+    await cluster.advance("20s"); // … and the lease expires before the write of "b" returns
   });
   await assert.rejects(copyAll(cluster.open("one"), ["a", "b", "c"], store), { code: "LEASE_LOST" });
   assert.deepEqual(store.written, ["a", "b"]);
@@ -56,7 +56,7 @@ test("stops when the network fails in the middle, before another begins", async 
 test("stops after its event loop was blocked for longer than the lease", async () => {
   const cluster = new MemoryCluster({ ttlMax: "15s" });
   const store = makeStore(async (item) => {
-    if (item === "a") cluster.world.block("20s"); // no timer ran, so nothing was renewed, and nobody was told
+    if (item === "a") cluster.world.block("20s"); // no timer ran, so there was no renewal and no notification
   });
   await assert.rejects(copyAll(cluster.open("one"), ["a", "b"], store), { code: "LEASE_LOST" });
   assert.deepEqual(store.written, ["a"]);
@@ -67,7 +67,7 @@ test("a write that was under way for too long is refused by its token", async ()
   const cluster = new MemoryCluster({ ttlMax: "15s" });
   const store = makeStore(async (item) => {
     if (item !== "slow") return;
-    cluster.lose("copy"); // between our look and our write another becomes the holder, and writes
+    cluster.lose("copy"); // another becomes the holder between our check and our write
     await copyAll(cluster.open("two"), ["quick"], store);
   });
   await assert.rejects(copyAll(cluster.open("one"), ["slow"], store), /stale token/);

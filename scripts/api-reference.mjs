@@ -15,7 +15,7 @@ import { packages } from "./build.mjs";
 
 /** Writes docs/api from the types of the build. With `--check`: fails if that would change it. */
 
-/** What the packages share with each other, and promise to nobody. */
+/** Exports that the packages share with each other, without a promise of stability. */
 const forPackages = new Set(["./common", "./runtime", "./journal", "./cli", "./command", "./web"]);
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -38,11 +38,11 @@ function installTool() {
     run("npm", ["ci", "--no-audit", "--no-fund", "--silent"], tool);
 }
 
-/** The pages by their names. */
+/** Writes the pages. */
 function write(directory) {
   const entries = join(directory, "entries");
   mkdirSync(entries);
-  // A page is named after its entry file.
+  // Names each page after its entry file.
   for (const folder of packages) {
     const { exports } = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
     for (const [subpath, { types }] of Object.entries(exports)) {

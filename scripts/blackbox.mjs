@@ -1,6 +1,6 @@
-// Compiles the black box and runs it: `node scripts/blackbox.mjs [options]`. What it plays with is a copy of the product
-// as it is built, and of the sources a build in which mistakes can be planted, for its self-tests. Both are of this run alone,
-// so that nobody who builds anew meanwhile can change them.
+// Compiles the black box and runs it: `node scripts/blackbox.mjs [options]`. It runs a copy of the built
+// product, and for its self-tests a build of the sources in which mistakes can be planted. Each run has its
+// own copies, so that a build meanwhile cannot change them.
 import { spawn } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -20,6 +20,6 @@ linkPackages(join(built, "product"));
 
 const words = ["--max-old-space-size=4096", join(built, "test", "blackbox", "main.js")];
 const run = spawn(process.execPath, [...words, ...process.argv.slice(2)], { stdio: "inherit" });
-// The run tidies up, and then this ends.
+// Passed on: the run cleans up, and this process then exits.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => run.kill(signal));
 run.on("close", (code, signal) => process.exit(signal === null ? code : 1));

@@ -1,4 +1,5 @@
-// Compiles the packages, each to its dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
+// Compiles each package to its dist, but only if a source is newer than the last build, so that `npm start`
+// does not wait for an unnecessary build.
 import {
   chmodSync,
   cpSync,
@@ -22,7 +23,10 @@ import { shrinkFolder } from "./shrink.mjs";
 export const root = fileURLToPath(new URL("..", import.meta.url));
 export const packages = readdirSync(join(root, "packages"));
 
-/** Links in `node_modules` of a copy of the packages, by which they find each other and not those of this folder. */
+/**
+ * Creates `node_modules` in a copy of the packages, with links by which the copies find each other and not
+ * the originals.
+ */
 export function linkPackages(to) {
   for (const name of packages) {
     const folder = join(to, "packages", name);
@@ -42,7 +46,8 @@ function newestMs(path) {
 }
 
 /**
- * Removes declarations that those of the exports do not lead to: nobody can import them, and they are nine of ten.
+ * Removes declarations that are not reachable from those of the exports: nobody can import them, and they are
+ * nine out of ten.
  */
 function pruneDeclarations(compiled) {
   const names = new Map(packages.map((name) => [manifestOf(name).name, name]));
@@ -69,7 +74,10 @@ function pruneDeclarations(compiled) {
   }
 }
 
-/** What is published of the root, with which package: npm packs what lies in a package's folder, and follows no links. */
+/**
+ * Files of the root that are published with each package. npm packs the files in a package's folder and
+ * follows no links.
+ */
 const alsoPublished = packages.flatMap((name) =>
   (name === "leasehold" ? ["LICENSE", "README.md", "examples"] : ["LICENSE"]).map((path) => ({
     from: join(root, path),
@@ -80,8 +88,8 @@ const alsoPublished = packages.flatMap((name) =>
 const manifestOf = (name) => JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
 
 /**
- * Bundlers must not look up what is imported by a value: the package may not be installed. The comments that say so
- * were removed with all others.
+ * Keeps bundlers from resolving an `import()` whose argument is a variable: the package may not be installed.
+ * The compiler has removed the comments for this with all others.
  */
 function keepBundlersOut(compiled) {
   const magic = "/* webpackIgnore: true */ /* @vite-ignore */";
@@ -94,7 +102,7 @@ function keepBundlersOut(compiled) {
   }
 }
 
-/** Runs the compiler once; resolves with its exit code. */
+/** Runs the compiler once. Resolves with its exit code. */
 async function compile(...options) {
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
   const words = [compiler, "-p", join(root, "tsconfig.json"), ...options];
@@ -102,15 +110,15 @@ async function compile(...options) {
   return code ?? 1;
 }
 
-/** What the bundle has no use for: `bin/leasehold.js` takes the modules themselves for these. */
+/** Modules that the bundle leaves out: for these, `bin/leasehold.js` loads the unbundled modules. */
 const notBundled = [
   /[\\/]cli[\\/](?:up[\\/]up|completion|settings[\\/]settings-file|commands[\\/](?:status|config|doctor|health|size|peer|check|cert[\\/]cert|members[\\/]\w+))\.js$/,
   /[\\/]entry[\\/](?:etcd|metrics)\.js$|[\\/]stores[\\/](?!directory)\w+[\\/]open\.js$/,
 ];
 
 /**
- * Each is a file of the bundle: what is loaded together. What the front of a command, its guard and the first line need
- * stays outside the group of the command, which is the last.
+ * Each group becomes a file of the bundle with modules that are loaded together. Modules that the front of a
+ * command, its guard and the first line need are kept out of the command's group, which is the last.
  */
 const bundleGroups = [
   { name: "first", test: /[\\/]cli[\\/]common[\\/](?:signals|shortage|front)\.js$/ },
@@ -125,8 +133,8 @@ const bundleGroups = [
 ];
 
 /**
- * Bundles the command into a few CommonJS files, which Node loads in a third of the time. Packages that are
- * optional stay outside.
+ * Bundles the command into a few CommonJS files, which Node loads in a third of the time. Optional packages
+ * stay outside.
  */
 async function bundleCommand(dist) {
   const out = join(dist, "bundle");
@@ -135,7 +143,7 @@ async function bundleCommand(dist) {
     input: { main: join(dist, "cli", "main.js"), guard: join(dist, "cli", "run", "guard.js") },
     platform: "node",
     treeshake: { moduleSideEffects: true },
-    // A module that is also imported statically is in that chunk: no harm.
+    // Harmless: a module that is also imported statically goes into that chunk.
     checks: { ineffectiveDynamicImport: false },
     external: [/^@leasehold\//, /^@grpc\//, /^@bufbuild\//, /^@redis\//, /^@aws-sdk\//, "aws4fetch", "pg"],
     plugins: [
@@ -164,8 +172,8 @@ async function bundleCommand(dist) {
 }
 
 /**
- * Puts commander itself beside the bundle, for it and for the module that passes commander on, so that whoever installs
- * Leasehold installs nothing else. Its licence asks for its notice in each copy.
+ * Copies commander next to the bundle, for the bundle and for the module that re-exports commander, so that
+ * Leasehold installs no other package. Its licence requires its notice in each copy.
  */
 async function includeCommander(dist) {
   const path = join(dist, "cli", "common", "commander.js");
@@ -176,7 +184,10 @@ async function includeCommander(dist) {
   cpSync(join(root, "node_modules", "commander", "LICENSE"), join(dist, "bundle", "commander.LICENSE"));
 }
 
-/** The page of a package, the console's or the theatre's: one script, one sheet, and the files beside them. */
+/**
+ * Builds a package's page (of the console or the theatre): one script, one style sheet, and the files beside
+ * them.
+ */
 async function bundlePage(dist, packageName, name) {
   const page = join(root, "packages", packageName, "page");
   const shared = join(root, "packages", "console", "page");
@@ -207,7 +218,8 @@ async function build() {
   if (newest <= builtMs) return 0;
   const fresh = join(root, `dist.${process.pid}.new`);
   try {
-    // Editors show the comments of declarations; those of the code would be more than a third of what is installed.
+    // Editors show the comments of declarations. Those of the code would be more than a third of the
+    // installed size.
     const codes = await Promise.all([
       compile("--outDir", fresh, "--declaration", "false", "--removeComments"),
       compile("--outDir", fresh, "--emitDeclarationOnly"),
@@ -222,7 +234,7 @@ async function build() {
     keepBundlersOut(fresh);
     chmodSync(join(fresh, "leasehold", "src", "cli", "main.js"), 0o755);
     writeFileSync(join(fresh, "leasehold", "src", ".built"), "");
-    // Swapped, so that a process that starts meanwhile finds the old build or the new one.
+    // Swapped by renames, so that a process that starts meanwhile finds either the old build or the new one.
     for (const name of packages) {
       const dist = join(root, "packages", name, "dist");
       const old = join(fresh, `${name}.old`);

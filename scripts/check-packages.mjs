@@ -1,9 +1,11 @@
-// Lints each package as npm would pack it: what its manifest promises is there, and its types resolve.
+// Lints each package as npm would pack it: the files that its manifest lists exist, and its types resolve.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { packages, root } from "./build.mjs";
 
-/** Workers are no modules to import, and what the packages share has wildcards. */
+/**
+ * Entry points that are not checked: workers are not imported as modules, and the shared ones have wildcards.
+ */
 const excluded = ["lease-worker", "./inner/*.js", "./etcd/gen/*.js"];
 
 function run(command, ...words) {

@@ -1,5 +1,5 @@
-// One npm script for each family of commands: `npm run bench` lists what there is, and `npm run bench -- core` runs one of
-// them, with the words that follow.
+// One npm script for each family of commands: `npm run bench` lists the commands, and `npm run bench -- core`
+// runs one of them with the arguments that follow.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Writes the table of systems side by side into the page that shows it, from bench/results/latest.json, which
- * `npm run bench -- compare` writes. With `--check`: fails if that would change a page.
+ * Updates the table that compares the systems, in the page that contains it, from bench/results/latest.json,
+ * which `npm run bench -- compare` writes. With `--check`: fails if that would change a page.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -17,7 +17,7 @@ const [begin, end] = [
 
 const { at, commit, machine, rows } = JSON.parse(readFileSync(join(root, source), "utf8"));
 
-/** Of the file, and as the table names them. */
+/** The names in the file, and those in the table. */
 const systems = {
   leasehold: "Leasehold",
   "bare exchange": "bare exchange",
@@ -26,7 +26,7 @@ const systems = {
   zookeeper: "ZooKeeper",
 };
 
-/** To two digits, or `–` where the system has no such figure. */
+/** To two digits, or `–` if the system has no such figure. */
 function value(system, figure, inFlight) {
   const found = rows.find(
     (row) => row.system === system && row.figure === figure && row.inFlight === inFlight,
@@ -34,7 +34,7 @@ function value(system, figure, inFlight) {
   return found === undefined ? "–" : Number(found.median.toPrecision(2)).toLocaleString("en-US");
 }
 
-/** A row whose cells have one value or two. */
+/** A row whose cells have one or two values. */
 const row = (title, ...figures) =>
   `| ${[title, ...Object.keys(systems).map((system) => figures.map((of) => value(system, ...of)).join(" / "))].join(" | ")} |`;
 

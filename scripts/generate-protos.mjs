@@ -1,5 +1,5 @@
-// Generates packages/leasehold/src/etcd/gen from the .proto files beside it, with tools of these versions in a folder of their own:
-// only a change of the protocol needs them, no build does.
+// Generates packages/leasehold/src/etcd/gen from the .proto files beside it, with pinned versions of the
+// tools in a folder of their own. Only a change of the protocol needs them; a build does not.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** The linter is told in its own settings to leave the folder alone; files that switch it off by themselves say it twice. */
+/** Removes the comments that switch the linter off: the linter's settings already exclude the folder. */
 function withoutSwitches(path) {
   for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

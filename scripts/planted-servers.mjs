@@ -1,5 +1,5 @@
-// Plants the mistakes that tests with real servers have to find (`caughtBy` with `servers`), one at a time, in a build
-// of its own, and runs that test: `npm run planted -- servers [part of a name]`.
+// Plants the mistakes that tests with real servers must find (`caughtBy` with `servers`), one at a time, in a
+// build of its own, and runs that test: `npm run planted -- servers [part of a name]`.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const built = join(root, `dist.servers.${process.pid}`);
 process.on("exit", () => rmSync(built, { recursive: true, force: true }));
 if (compilePlanted(built) !== 0) process.exit(1);
 
-/** So many random sequences have to show it. */
+/** The number of random sequences within which a mistake must be found. */
 const seedsMost = 1_000;
 
 let missed = 0;

@@ -1,4 +1,5 @@
-// Copies the sources into a folder, with every known mistake behind a switch (test/planted/plant.mjs), and compiles them there.
+// Copies the sources into a folder, with every known mistake behind a switch (test/planted/plant.mjs), and
+// compiles them there.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,8 +12,8 @@ export { root };
 const project = join("test", "planted", "tsconfig.json");
 
 /**
- * Compiles the packages, `test/planted` and `test/blackbox` to the folder `to`, arranged as here. Returns the compiler's
- * exit code.
+ * Compiles the packages, `test/planted` and `test/blackbox` to the folder `to`, with the same layout as here.
+ * Returns the compiler's exit code.
  */
 export function compilePlanted(to) {
   const sources = `${to}.sources`;
@@ -27,21 +28,22 @@ export function compilePlanted(to) {
     for (const path of ["package.json", "tsconfig.json", project])
       cpSync(join(root, path), join(sources, path));
     const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-    // What a mistake says may be wrong by its types, too.
+    // A mistake's code may contain type errors.
     const words = [compiler, "-p", join(sources, project), "--noCheck", "--outDir", to];
     const { status } = spawnSync(process.execPath, words, { stdio: "inherit" });
     if (status !== 0) return status ?? 1;
   } finally {
     rmSync(sources, { recursive: true, force: true });
   }
-  // The nearest package.json decides what `#planted` is.
+  // The nearest package.json defines `#planted`.
   writeFileSync(
     join(to, "package.json"),
     JSON.stringify({ type: "module", imports: { "#planted": "./test/planted/switches.js" } }),
   );
   for (const name of packages) {
     const folder = join(to, "packages", name);
-    // Tests name the sources by their paths and packages name each other by exports: both find the same modules.
+    // Tests import the sources by path, and packages import each other by their exports: both must find the
+    // same modules.
     symlinkSync("src", join(folder, "dist"));
     const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
     const imports = { "#planted": "./dist/planted-switches.js" };

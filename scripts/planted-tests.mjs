@@ -1,5 +1,5 @@
-// Plants the mistakes that a test beside the product has to catch (`caughtBy`), one at a time, and runs that test:
-// `npm run planted -- tests [part of a name]`. Those in servers that are processes: `planted-servers.mjs`.
+// Plants the mistakes that a test beside the sources must catch (`caughtBy`), one at a time, and runs that
+// test: `npm run planted -- tests [part of a name]`. `planted-servers.mjs` handles those in server processes.
 import { join } from "node:path";
 import { createVitest } from "vitest/node";
 import { mistakes } from "../test/planted/mistakes.mjs";
@@ -10,14 +10,14 @@ const chosen = mistakes.filter(
   ({ name, caughtBy }) => caughtBy !== undefined && caughtBy.servers !== true && name.includes(part),
 );
 
-// All mistakes stand behind switches in the sources that it has loaded, so one does for all of them.
+// The loaded sources contain every mistake behind a switch, so one instance serves all of them.
 const vitest = await createVitest("test", {
   config: join(root, "test", "planted", "vitest.config.ts"),
   watch: false,
   reporters: [{}],
 });
 
-/** What is wrong with the test, if it does not fail as it should. */
+/** Returns the problem with the test, unless it fails as it should. */
 async function run({ name, caughtBy: { file, test: testNamePattern, seeds } }) {
   process.env.LEASEHOLD_PLANTED = name;
   if (seeds === undefined) delete process.env.LEASEHOLD_SEEDS;

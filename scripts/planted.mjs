@@ -1,5 +1,5 @@
-// Compiles the protocol, its simulator and its explorer with the mistakes that only test builds can plant, and runs a
-// program of test/planted with it: `node scripts/planted.mjs PROGRAM [options]`.
+// Compiles the protocol, its simulator and its explorer with the mistakes that only test builds can plant,
+// and runs a program of test/planted with them: `node scripts/planted.mjs PROGRAM [options]`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { compilePlanted, root } from "./planted-sources.mjs";

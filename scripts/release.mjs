@@ -1,8 +1,9 @@
-// A release, as CONTRIBUTING.md describes it. All forms but the first check the packages and write `release/`.
+// Makes a release, as described in CONTRIBUTING.md. All forms but the first check the packages and write
+// `release/`.
 //   npm run release -- version 0.2.0   sets the version everywhere
 //   npm run release -- --dry-run       changes nothing else
-//   npm run release                    signs a tag with the packages' sums
-//   npm run release -- --publish       publishes what the tag names: CI does so, with provenance
+//   npm run release                    signs a tag with the checksums of the packages
+//   npm run release -- --publish       publishes the packages that the tag names: CI does so, with provenance
 import {
   problemsOfLicenses,
   problemsOfManifest,
@@ -20,7 +21,7 @@ const usage = "npm run release [-- version VERSION | --dry-run | --publish [--no
 const say = (text) => process.stdout.write(`${text}\n`);
 const size = (bytes) => `${(bytes / 1_000).toFixed(1)} kB`.padStart(11);
 
-/** By the first folder: how many files, and how large they are. */
+/** Prints the number of files and their size by top-level folder. */
 function show({ name, version, files, size: packed, unpackedSize }) {
   say(`\n${name}@${version}: ${files.length} files, ${size(packed).trim()} packed`);
   const folders = new Map();
@@ -34,7 +35,7 @@ function show({ name, version, files, size: packed, unpackedSize }) {
   say(`${size(unpackedSize)}  in all`);
 }
 
-/** The packed packages. Exits with 1 if there is a problem. */
+/** Packs and checks the packages. Exits with 1 if there is a problem. */
 function prepare(workspace, { isPublished, withProvenance }) {
   const { packed, components } = makeArtifacts(workspace);
   packed.forEach(show);

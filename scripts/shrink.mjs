@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { minifySync, parseSync } from "rolldown/utils";
 
-/** Shrinks all code below a folder, and indents its declarations by tabs. */
+/** Shrinks all code below a folder, and indents its declarations with tabs. */
 export function shrinkFolder(folder) {
   for (const name of readdirSync(folder, { recursive: true })) {
     const path = join(folder, name);
@@ -12,9 +12,9 @@ export function shrinkFolder(folder) {
 }
 
 /**
- * Code without white space and with short names of local variables. Functions and classes keep their names, and each
- * statement has a line of its own: a stack trace tells the file, the function and the line, and what Node prints of an
- * uncaught error is not the whole file.
+ * Removes white space and shortens the names of local variables. Functions and classes keep their names, and
+ * each statement has a line of its own. So a stack trace shows the file, the function and the line, and for
+ * an uncaught error Node does not print the whole file.
  */
 export function shrink(name, code) {
   const module = /^(?:import|export)\b/m.test(code);
@@ -24,7 +24,7 @@ export function shrink(name, code) {
   return withLines(shrunk, parseSync(name, shrunk, { sourceType: module ? "module" : "commonjs" }).program);
 }
 
-/** A new line can stand after these, if a statement or a member of a class begins there. */
+/** A line break is possible after these, where a statement or a class member begins. */
 const statementEnds = new Set([";", "{", "}", ":"]);
 
 function withLines(code, program) {
@@ -34,7 +34,7 @@ function withLines(code, program) {
   return [0, ...starts].map((start, index) => code.slice(start, starts[index])).join("\n");
 }
 
-/** Where the statements and the members of classes begin. */
+/** The offsets at which statements and class members begin. */
 function startsIn(node) {
   if (node === null || typeof node !== "object") return [];
   return Object.entries(node).flatMap(([key, value]) => {

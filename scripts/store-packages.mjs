@@ -1,7 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 
-/** Installs what the tests of stores run against, where it is missing and that is possible. Debian's packages by one file of each. */
+/**
+ * Installs the stores that tests run against, if they are missing and can be installed. Each Debian package
+ * is recognized by one of its files.
+ */
 const postgresRoot = "/usr/lib/postgresql";
 const packages = {
   "redis-server": existsSync("/usr/bin/redis-server"),
@@ -29,7 +32,7 @@ if (missing.length > 0) {
   ]) {
     const options = ["-o", "DPkg::Lock::Timeout=600"];
     const { status } = spawnSync("apt-get", [...options, ...args], {
-      // Its servers must not start by themselves: the tests start their own.
+      // Prevents the services from starting: the tests start their own.
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
       stdio: ["ignore", "ignore", "inherit"],
     });

@@ -1,17 +1,20 @@
-// Tests on the lines of Node that the README names and that are not the one at hand. Without words all of them; in
-// .ci/run one after the other, as each has something else beside it:
-// - install: the binaries, which are kept;
-// - cluster: members and clients of all lines, side by side;
-// - fast: the tests of `npm test` and the thorough ones on each line;
-// - packaged: the package, packed once, with the tools of a project. The new user's clone, BullMQ, Bun and Deno are
-//   tried on the line at hand only.
+// Tests on the versions of Node that the README lists, except the current one. Without arguments all parts
+// run; .ci/run runs them one at a time, each beside other work:
+// - install: downloads the binaries, which are kept;
+// - cluster: members and clients of all versions, side by side;
+// - fast: the tests of `npm test` and the thorough ones on each version;
+// - packaged: the package, packed once, with the tools of a project. The new user's clone, BullMQ, Bun and
+//   Deno are tried on the current version only.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The newest of each line when it was tried last: a release of Node turns nothing red by itself. */
+/**
+ * The newest release of each version line at the time of writing. Pinned, so that a new release of Node
+ * breaks no build.
+ */
 const versions = ["20.20.2", "22.23.3", "24.21.0", "26.10.0"];
 const parts = ["install", "cluster", "fast", "packaged"];
 
@@ -47,7 +50,7 @@ function isUsable(binary) {
   return spawnSync(binary, ["--version"]).status === 0;
 }
 
-/** The binary of a line, from npm's package of this platform: it runs no script when it is installed. */
+/** Returns the binary of a version, from npm's package for this platform, which runs no install script. */
 function binaryOf(line) {
   const folder = join(cache, line);
   const name = `node-${platform}-${process.arch}`;
@@ -87,7 +90,7 @@ if (has("packaged")) {
   );
   for (const binary of binaries)
     run(binary, [vitest, "run", "--project", "packaged", "test/packaged/tools.test.ts"], {
-      // What npm and the tools of a project start is this Node as well.
+      // npm and the tools of a project must start this Node, too.
       PATH: `${dirname(binary)}${delimiter}${process.env.PATH}`,
       LEASEHOLD_PACKED: join(folder, filename),
     });

@@ -25,30 +25,30 @@ type Lease struct {
 	why       string
 }
 
-// Resource is its name; a counted lease has its slot's.
+// Resource returns the resource's name. A counted lease has the name of its slot.
 func (l *Lease) Resource() string { return l.resource }
 
-// Holder is the gateway, as others see it.
+// Holder returns the gateway's name, which others see as the holder.
 func (l *Lease) Holder() string { return l.holder }
 
-// Slot of a counted lease.
+// Slot returns the slot of a counted lease.
 func (l *Lease) Slot() int { return l.slot }
 
-// Token is the fencing token: greater in each later tenure of the resource. What the lease protects should refuse a
-// token smaller than the greatest it has seen.
+// Token returns the fencing token, which is greater in each later tenure of the resource. The protected
+// resource should refuse a token smaller than the greatest it has seen.
 func (l *Lease) Token() uint64 { return l.token }
 
-// Context ends when the loss, or a release, was noticed. It may be late: AssertHeld is not.
+// Context is cancelled when a loss or a release is noticed, which may be late. AssertHeld is never late.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// ReleaseRequested says whether another has asked for the resource.
+// ReleaseRequested reports whether another participant has asked for the resource.
 func (l *Lease) ReleaseRequested() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requested
 }
 
-// Remaining is how long the lease can be trusted. Once 0, it stays 0.
+// Remaining returns how long the lease can be trusted. Once it is 0, it stays 0.
 func (l *Lease) Remaining() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Lease) remaining() time.Duration {
 	return left
 }
 
-// AssertHeld returns nil only if the lease is held now, and for at least so long.
+// AssertHeld returns nil only if the lease is held now and for at least this time.
 func (l *Lease) AssertHeld(atLeast time.Duration) error {
 	if atLeast < 0 {
 		return &Error{Code: "INVALID_DURATION", Detail: "atLeast must be 0 or more"}
@@ -86,7 +86,7 @@ func (l *Lease) AssertHeld(atLeast time.Duration) error {
 	return &Error{Code: "LEASE_LOST", Detail: fmt.Sprintf("the lease on %q is gone (%s)", l.resource, why), Status: 410}
 }
 
-// Release gives the resource back. The program must have stopped using it. That the lease is lost is no error.
+// Release releases the resource. The program must have stopped using it. A lost lease is not an error.
 func (l *Lease) Release() error {
 	l.end("released")
 	l.leases.forget(l)
@@ -118,7 +118,7 @@ func (l *Lease) heard(answer leaseAnswer, sent moment) {
 		}
 		l.cancel()
 	} else if valid-sent.ago() > l.valid-l.sent.ago() {
-		// Answers may overtake each other: the later end counts.
+		// Answers may arrive out of order: the later end counts.
 		l.sent, l.valid = sent, valid
 	}
 }

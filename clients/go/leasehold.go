@@ -28,9 +28,10 @@ import (
 )
 
 const (
-	// The gateway is asked again after so long while a call waits, so that no proxy takes the connection for dead.
+	// The longest wait of one request. The client then repeats it, so that no proxy considers the connection
+	// dead.
 	poll = 20 * time.Second
-	// For what the gateway answers at once.
+	// The time limit of requests that the gateway answers at once.
 	timeout    = 5 * time.Second
 	retryPause = 500 * time.Millisecond
 	waitUsual  = time.Minute
@@ -38,17 +39,17 @@ const (
 	bodyMax    = 16 << 20
 )
 
-// Error is a refusal, with the stable code of Leasehold: LEASE_HELD, TIMEOUT, NO_QUORUM, LEASE_LOST, and others.
+// Error is a refusal, with Leasehold's stable code: LEASE_HELD, TIMEOUT, NO_QUORUM, LEASE_LOST, and others.
 type Error struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
-	// Status of HTTP; 0 when the gateway has not answered.
+	// Status is the HTTP status; 0 if the gateway has not answered.
 	Status int `json:"status"`
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
-// Code of an error of this package, or "".
+// Code returns the code of an error of this package, or "".
 func Code(err error) string {
 	var refusal *Error
 	if errors.As(err, &refusal) {
@@ -57,8 +58,8 @@ func Code(err error) string {
 	return ""
 }
 
-// moment is one by two clocks. The steady clock may stand still while the machine sleeps, and the system clock may be
-// set: at most so much time has passed as the one says that has gone further.
+// moment is a point in time by two clocks. The steady clock may stand still while the machine sleeps, and the
+// system clock may be set, so the elapsed time is the greater of the two.
 type moment struct{ at time.Time }
 
 func now() moment { return moment{time.Now()} }
@@ -72,17 +73,18 @@ func (m moment) ago() time.Duration {
 	return system
 }
 
-// Options of Open.
+// Options are the options of Open.
 type Options struct {
-	// TTL: leases end when the gateway has not heard of this program for so long. Default: 10 s.
+	// TTL: leases end when the gateway has received nothing from this program for this long. Default: 10 s.
 	TTL time.Duration
-	// Token of the gateway's user.
+	// Token is the token of the gateway's user.
 	Token string
-	// Client for HTTP, with authorities and certificates. It must have no timeout of its own. Default: a new one.
+	// Client is the HTTP client, with CAs and certificates. It must have no timeout of its own. Default: a new
+	// one.
 	Client *http.Client
 }
 
-// Leases of one client at one gateway. All methods may be called at the same time.
+// Leases are the leases of one client at one gateway. All methods are safe for concurrent use.
 type Leases struct {
 	url     string
 	options Options
@@ -112,7 +114,7 @@ func Open(address string, options Options) (*Leases, error) {
 		options.TTL = ttlUsual
 	}
 	if options.Client == nil {
-		// A balancer's cookie keeps this program at its gateway.
+		// The cookies of a load balancer keep this program at its gateway.
 		jar, err := cookiejar.New(nil)
 		if err != nil {
 			return nil, err
@@ -125,29 +127,29 @@ func Open(address string, options Options) (*Leases, error) {
 	return l, nil
 }
 
-// Option of a call for a lease.
+// Option is an option of a call for a lease.
 type Option func(wishes map[string]any)
 
-// Wait for the lease for so long. Default: a minute; 0 does not wait.
+// Wait sets how long to wait for the lease. Default: a minute; 0 does not wait.
 func Wait(wait time.Duration) Option {
 	return func(w map[string]any) { w["wait"] = wait.Milliseconds() }
 }
 
-// Limit: so many may hold it at a time.
+// Limit sets how many may hold the resource at the same time.
 func Limit(limit int) Option { return func(w map[string]any) { w["limit"] = limit } }
 
-// Shared holds it beside other readers: of names that end with /~rw.
+// Shared acquires the lease in shared mode, for names that end with /~rw.
 func Shared() Option { return func(w map[string]any) { w["mode"] = "shared" } }
 
-// Fair waits in order.
+// Fair makes waiters acquire the lease in order.
 func Fair() Option { return func(w map[string]any) { w["fair"] = true } }
 
-// MaxHold ends the lease so long after it was acquired, whatever happens.
+// MaxHold ends the lease this long after it was acquired, in every case.
 func MaxHold(d time.Duration) Option {
 	return func(w map[string]any) { w["maxHold"] = d.Milliseconds() }
 }
 
-// Data is shown to others: up to 1,024 bytes of JSON.
+// Data sets data that others can read: up to 1,024 bytes of JSON.
 func Data(data any) Option { return func(w map[string]any) { w["data"] = data } }
 
 type leaseAnswer struct {
@@ -165,7 +167,7 @@ type answer struct {
 	Leases            []leaseAnswer
 }
 
-// Acquire waits for the lease and takes it. When ctx ends the call is given up, and nothing is held.
+// Acquire waits for the lease and acquires it. When ctx ends, the call is cancelled and nothing is held.
 func (l *Leases) Acquire(ctx context.Context, resource string, options ...Option) (*Lease, error) {
 	wishes := map[string]any{"resource": resource, "wait": waitUsual.Milliseconds()}
 	for _, option := range options {
@@ -173,7 +175,7 @@ func (l *Leases) Acquire(ctx context.Context, resource string, options ...Option
 	}
 	var granted answer
 	var sent moment
-	// A session may have ended while the program, or the gateway, was stopped.
+	// The session may have ended while the program, or the gateway, was stopped.
 	for attempt := 0; ; attempt++ {
 		session, err := l.open(ctx)
 		if err == nil {
@@ -197,7 +199,8 @@ func (l *Leases) Acquire(ctx context.Context, resource string, options ...Option
 	l.mu.Lock()
 	l.held[lease.id] = lease
 	l.mu.Unlock()
-	// The time of an answer counts from the beginning of the last wait: a fresh answer gives more.
+	// The time of an answer counts from the start of the last request, which may have waited for long. A renewal
+	// gives more.
 	if lease.Remaining().Milliseconds() < granted.TTLMs/2 {
 		l.renewNow()
 	}
@@ -205,7 +208,7 @@ func (l *Leases) Acquire(ctx context.Context, resource string, options ...Option
 	return lease, nil
 }
 
-// TryAcquire takes the lease if it is free now, or returns nil.
+// TryAcquire acquires the lease if it is free now, or returns nil.
 func (l *Leases) TryAcquire(ctx context.Context, resource string, options ...Option) (*Lease, error) {
 	lease, err := l.Acquire(ctx, resource, append(options, Wait(0))...)
 	if Code(err) == "LEASE_HELD" {
@@ -238,7 +241,7 @@ func (l *Leases) acquire(ctx context.Context, session string, wishes map[string]
 			}
 			return answer{}, sent, err
 		}
-		// The call goes on at the gateway, where its key finds it again.
+		// The call continues at the gateway; the same key finds it again.
 		if ctx.Err() != nil || begun.ago() > time.Duration(wishes["wait"].(int64))*time.Millisecond+timeout {
 			l.giveBack(undo{"POST", "/v1/sessions/" + session + "/cancel", map[string]any{"key": key}})
 			if ctx.Err() != nil {
@@ -250,7 +253,7 @@ func (l *Leases) acquire(ctx context.Context, session string, wishes map[string]
 	}
 }
 
-// Hint is what is known of a holder: it is out of date as soon as it is read.
+// Hint is the last known state of a resource. It is out of date as soon as it is read.
 type Hint struct {
 	Resource    string
 	State       string
@@ -260,7 +263,7 @@ type Hint struct {
 	Data        json.RawMessage
 }
 
-// Holder of a resource: a hint.
+// Holder returns a hint about the holder of a resource.
 func (l *Leases) Holder(ctx context.Context, resource string) (hint Hint, err error) {
 	err = l.ask(ctx, "GET", "/v1/holder?"+url.Values{"resource": {resource}}.Encode(), nil, nil, timeout, &hint)
 	return hint, err
@@ -340,7 +343,7 @@ func (l *Leases) gone(session string) {
 	}
 }
 
-// giveBack does it now, or with a later renewal.
+// giveBack sends the request now or, if that fails, with a later renewal.
 func (l *Leases) giveBack(u undo) error {
 	err := l.ask(context.Background(), u.method, u.path, u.body, nil, timeout, nil)
 	if err == nil || Code(err) == "LEASE_LOST" || Code(err) == "SESSION_GONE" {
@@ -369,7 +372,7 @@ func (l *Leases) renew() {
 	}
 }
 
-// renewNow renews the session, and returns the pause until the next time.
+// renewNow renews the session and returns the pause until the next renewal.
 func (l *Leases) renewNow() time.Duration {
 	l.mu.Lock()
 	session := l.session
@@ -394,7 +397,7 @@ func (l *Leases) renewNow() time.Duration {
 	}
 	l.mu.Unlock()
 	if err != nil {
-		// The end is noticed without the gateway, too.
+		// Ends are detected even when the gateway is unreachable.
 		for _, lease := range known {
 			lease.Remaining()
 		}
@@ -466,7 +469,7 @@ func (l *Leases) ask(ctx context.Context, method, path string, body any, headers
 		if json.Unmarshal(text, refusal) != nil || refusal.Code == "" {
 			switch response.StatusCode {
 			case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-				// Of a balancer, whose gateway has gone.
+				// A load balancer answered because its gateway is gone.
 				return errors.New("status " + response.Status)
 			}
 			refusal = &Error{Code: "HTTP", Detail: response.Status, Status: response.StatusCode}

@@ -48,7 +48,7 @@ func hold(t *testing.T, lease *Lease) {
 	}
 }
 
-// The client's way to the gateway, which can be cut off.
+// way is the client's connection to the gateway, which the test can cut off.
 type way struct{ isCut atomic.Bool }
 
 func (w *way) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,4 +1,5 @@
-// A worker of BullMQ. Of all workers one at a time works for a customer, also when the queue delivers a job twice.
+// A worker of BullMQ. Only one worker at a time works for a customer, even when the queue delivers a job
+// twice.
 import { DelayedError, Worker } from "bullmq";
 import { open } from "leasehold";
 import { work } from "./work.mjs";
@@ -11,7 +12,7 @@ const worker = new Worker(
   async (job, bullToken) => {
     const lease = await leases.tryAcquire(`customers/${job.data.customer}`);
     if (lease === undefined) {
-      await job.moveToDelayed(Date.now() + 200, bullToken); // another works for this customer: later
+      await job.moveToDelayed(Date.now() + 200, bullToken); // another worker works for this customer: retry later
       throw new DelayedError();
     }
     try {
@@ -24,6 +25,6 @@ const worker = new Worker(
 );
 
 process.once("SIGTERM", async () => {
-  await worker.close(); // waits for the jobs that have begun
+  await worker.close(); // waits for the jobs that have started
   await leases.close();
 });

@@ -1,4 +1,4 @@
-// Migrations of Drizzle at the start of each process; the lease is kept in the same database. Drizzle has no lock of
+// Migrations of Drizzle when a process starts, with the lease in the same database. Drizzle has no lock of
 // its own: without the lease, two processes that start together both migrate, and one fails.
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";

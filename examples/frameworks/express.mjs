@@ -1,4 +1,4 @@
-// A handler of Express that no two processes run for one account at a time. The others answer 423.
+// An Express handler that only one process at a time runs for an account. The others answer 423.
 import express from "express";
 import { open } from "leasehold";
 import { work } from "./work.mjs";

@@ -1,6 +1,6 @@
-// Migrations of Knex at the start of each process; the lease is kept in the same database.
-// A process that dies in a migration without a transaction leaves Knex' own lock, until somebody runs `migrate:unlock`.
-// Under the lease nobody else migrates, so a lock that is there is a dead process's.
+// Migrations of Knex when a process starts, with the lease in the same database. A process that dies in a
+// migration without a transaction leaves Knex' own lock behind, until `migrate:unlock` is run. Only the
+// holder of the lease migrates, so a lock that it finds was left by a dead process.
 import knex from "knex";
 import { open } from "leasehold";
 

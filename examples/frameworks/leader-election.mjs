@@ -1,5 +1,5 @@
-// Leader election with the callbacks of Kubernetes' client-go. Unlike there, the leader has stopped by its own clocks
-// before another starts, and the resource can check its token.
+// Leader election with the callbacks of Kubernetes' client-go. Unlike there, the leader has stopped, by its
+// own clocks, before another starts, and the resource can check its token.
 import { open } from "leasehold";
 import { work } from "./work.mjs";
 
@@ -13,7 +13,7 @@ async function runLeaderElection(leases, name, { signal, onStartedLeading, onSto
     try {
       await onStartedLeading(lease);
     } finally {
-      onStoppedLeading(); // the lease is released after this, if it is not lost
+      onStoppedLeading(); // the lease is released after this, unless it is lost
     }
   };
   await Promise.all([observe(), leases.lead(name, lead, { signal })]);

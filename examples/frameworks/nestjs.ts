@@ -1,4 +1,4 @@
-// A module of NestJS that provides leases, and closes them with the application.
+// A NestJS module that provides leases, and closes them with the application.
 import "reflect-metadata";
 import { Global, Inject, Injectable, Module } from "@nestjs/common";
 import type { OnApplicationBootstrap, OnApplicationShutdown } from "@nestjs/common";

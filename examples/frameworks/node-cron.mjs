@@ -1,4 +1,4 @@
-// node-cron on every machine, each run on one of them.
+// node-cron on every machine; each run happens on one of them.
 import cron from "node-cron";
 import { onceInTheCluster } from "./once-in-the-cluster.mjs";
 import { work } from "./work.mjs";

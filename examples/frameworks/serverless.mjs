@@ -1,9 +1,10 @@
-// A function of Lambda or Vercel, of which the platform starts as many as there are requests. The leases are kept in
-// a bucket: nothing else has to run. It releases before it answers, because the platform stops it afterwards.
+// A function of Lambda or Vercel; the platform starts as many instances as there are requests. The leases are
+// in a bucket, so nothing else has to run. The function releases before it answers, because the platform
+// stops it afterwards.
 import { open } from "leasehold";
 import { work } from "./work.mjs";
 
-let opening; // the instance that is started keeps it for later requests
+let opening; // the instance keeps it for later requests
 
 function leases() {
   opening ??= open(process.env.LEASES_BUCKET ?? "delta+s3://leases/app").catch((error) => {

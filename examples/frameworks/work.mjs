@@ -1,4 +1,4 @@
-// The work of these examples, which must not be done by two processes at once.
+// The work of these examples, which two processes must not do at the same time.
 import { setTimeout as sleep } from "node:timers/promises";
 
 export async function work(name, lease) {

@@ -1,4 +1,4 @@
-// The files of a release, in `release/`: the packages, an SBOM for each, licences, sums and notes.
+// The files of a release, in `release/`: the packages, an SBOM for each, licences, checksums and notes.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -7,14 +7,15 @@ import { read, root, run } from "./workspace.mjs";
 
 const folder = join(root, "release");
 
-/** Packages whose code is in ours: see `includeCommander` in `build.mjs`. */
+/** Packages whose code is included in ours: see `includeCommander` in `build.mjs`. */
 const bundled = { leasehold: ["commander"] };
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 /**
- * Packs what is published. Each result is npm's report with `manifest`, `path`, `sbom` and `sum`: SHA-256 of the
- * uncompressed archive, which is the same on every machine, while lines of Node compress differently.
+ * Packs the published packages. Each result is npm's report with `manifest`, `path`, `sbom` and `sum`: the
+ * SHA-256 of the uncompressed archive. It is the same on every machine, while versions of Node compress
+ * differently.
  */
 export function makeArtifacts({ version, published }) {
   rmSync(folder, { recursive: true, force: true });
@@ -40,19 +41,19 @@ export function makeArtifacts({ version, published }) {
   return { packed, components };
 }
 
-/** The message of the tag: its signature covers the contents of the packages. */
+/** The message of the tag. Its signature covers the contents of the packages. */
 export function tagMessage(version, packed) {
   const lines = packed.map(({ filename, sum }) => `${sum}  ${filename.replace(/tgz$/, "tar")}`);
   return `Leasehold ${version}\n\nSHA-256 of the uncompressed packages:\n${lines.join("\n")}\n`;
 }
 
-/** npm describes the whole workspace, with what builds and tests it. */
+/** npm describes the whole workspace, including its build and test tools. */
 function readSbom() {
   const words = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"];
   return JSON.parse(run("npm", ...words));
 }
 
-/** The part of it that somebody gets who installs the package. */
+/** Reduces the SBOM to the packages that a user of this package gets. */
 function sbomOfPackage({ name, version }, everything, manifests) {
   const ours = new Map(manifests.map((each) => [`${each.name}@${version}`, each]));
   const components = new Map(everything.components.map((each) => [each["bom-ref"], each]));
@@ -70,7 +71,7 @@ function sbomOfPackage({ name, version }, everything, manifests) {
   const subject = `${name}@${version}`;
   const reached = new Set([subject]);
   const dependencies = [];
-  // What is added to a set while it is gone through is reached, too.
+  // Iterating over a set also visits members that are added meanwhile.
   for (const ref of reached) {
     const dependsOn = neededBy(ref);
     dependencies.push({ ref, dependsOn });
@@ -84,13 +85,15 @@ function sbomOfPackage({ name, version }, everything, manifests) {
   return { ...everything, metadata: { ...everything.metadata, component }, components: others, dependencies };
 }
 
-/** Without optional peers: whoever installs those has chosen to. */
+/** Excludes optional peers, which users install by their own choice. */
 function neededNames({ dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} }) {
   const peers = Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
   return [...Object.keys(dependencies), ...peers];
 }
 
-/** The packages of others in or below ours, each once: name, version, licences and which of ours have it. */
+/**
+ * Third-party packages in or below ours, each once: name, version, licences, and which of ours contain it.
+ */
 function componentsOf(packed) {
   const ours = new Set(packed.map(({ name }) => name));
   const found = new Map();
@@ -112,7 +115,7 @@ function licensesText(components) {
   return `Leasehold has the MIT licence. Packages that it is installed with or includes:\n\n${lines.join("\n")}\n`;
 }
 
-/** The section of the changelog. */
+/** The changelog's section for this version. */
 function notesOf(version) {
   const heading = new RegExp(`^## ${version.replaceAll(".", "\\.")}\\b.*$`, "m");
   const [, section = ""] = read("CHANGELOG.md").split(heading);

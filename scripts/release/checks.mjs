@@ -1,7 +1,8 @@
-// What must hold before a release: of the repository, of each package's manifest and of what npm packs.
+// The requirements for a release: of the repository, of each package's manifest and of the files that npm
+// packs.
 import { read, run } from "./workspace.mjs";
 
-/** Refuses what nobody has checked that a user of MIT code may be given. */
+/** Licences that were checked to be compatible with MIT. All others are refused. */
 const licensesAllowed = new Set([
   "0BSD",
   "Apache-2.0",
@@ -31,7 +32,7 @@ export function problemsOfRepository({ version, tag }, { isTagged }) {
   return problems;
 }
 
-/** One version everywhere, and each package asks for exactly this one of the others. */
+/** All versions are equal, and each package depends on exactly this version of the others. */
 export function problemsOfManifest(manifest, { version, names }) {
   const { folder, name } = manifest;
   const problems = [];
@@ -47,7 +48,7 @@ export function problemsOfManifest(manifest, { version, names }) {
   return problems.map((problem) => `${name} ${problem}`);
 }
 
-/** @param files what npm has packed */
+/** @param files the files that npm has packed */
 export function problemsOfPacked({ name, bin = {}, files: listed = [] }, files) {
   const paths = files.map(({ path }) => path);
   const wanted = ["package.json", "README.md", "LICENSE", ...Object.values(bin)].map((path) =>
@@ -66,7 +67,7 @@ export function problemsOfPacked({ name, bin = {}, files: listed = [] }, files) 
   return [...missing, ...strange.map((path) => `${name} would have ${path}`)];
 }
 
-/** @param components of all SBOMs */
+/** @param components the components of all SBOMs */
 export function problemsOfLicenses(components) {
   return components.flatMap(({ name, licenses }) => {
     const ids = licenses.flatMap((id) => id.replaceAll(/[()]/g, "").split(/ (?:AND|OR) /));

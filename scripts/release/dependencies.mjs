@@ -11,7 +11,7 @@ function outdated() {
   if (found === undefined)
     return ["\ndependencies were NOT compared with npm's registry: it gives no answer"];
   const lines = Object.entries(found).flatMap(([name, entries]) =>
-    // Optional peers that nobody has installed have no current version.
+    // Optional peers that are not installed have no current version.
     [entries]
       .flat()
       .flatMap(({ current, latest }) => (current === undefined ? [] : `  ${name} ${current}: ${latest}`)),
@@ -27,7 +27,7 @@ function audited() {
   return [total === 0 ? "no known vulnerability" : `${total} known vulnerabilities: npm audit --omit=dev`];
 }
 
-/** npm exits with 1 if it has found something. */
+/** npm exits with 1 if it has findings. */
 function jsonOf(...words) {
   const { stdout } = spawnSync("npm", [...words, "--json"], { cwd: root, encoding: "utf8", timeout: 60_000 });
   try {

@@ -1,5 +1,5 @@
-// Publishes the packages that a tag names. Those already published are left out, so an interrupted publication can be
-// repeated.
+// Publishes the packages that a tag names, except those already published, so that an interrupted publication
+// can be repeated.
 import { run } from "./workspace.mjs";
 
 /** A prerelease must not become `latest`. */
@@ -17,7 +17,7 @@ export function problemsOfPublishing({ tag, published }, packed, withProvenance)
   return problems;
 }
 
-/** npm compares the repository with that of the workflow. */
+/** npm compares this repository with the workflow's. */
 export function problemsOfProvenance(published) {
   const lacking = published.filter(({ repository }) => repository === undefined).map(({ name }) => name);
   return lacking.length === 0
@@ -38,7 +38,7 @@ export function publish(packed, { version, withProvenance, say }) {
   }
 }
 
-/** `undefined`: this version is not published. */
+/** The integrity of a published version; `undefined` if it is not published. */
 function integrityAt(name, version) {
   try {
     return (

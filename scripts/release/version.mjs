@@ -1,5 +1,5 @@
-// `npm run release -- version 0.2.0`: sets the version of all packages, of what they ask of each other, of the lock file
-// and of the changelog, and that of Python's client.
+// `npm run release -- version 0.2.0`: sets the version of all packages, of their dependencies on each other,
+// of the lock file, of the changelog, and of the Python client.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packages } from "../build.mjs";

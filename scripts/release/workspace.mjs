@@ -1,4 +1,4 @@
-// The packages, their one version and the order in which they are published.
+// The packages, their common version and the order of publication.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ export { root };
 
 export const read = (path) => readFileSync(join(root, path), "utf8");
 
-/** The output of a command, run at the root. @throws with what it has said, unless it exits with 0 */
+/**
+ * Runs a command at the root and returns its output. @throws with the command's output if it does not exit
+ * with 0
+ */
 export function run(command, ...words) {
   const { status, stdout, stderr, error } = spawnSync(command, words, {
     cwd: root,
@@ -30,7 +33,7 @@ export function readWorkspace() {
   return { version, tag: `v${version}`, manifests, names, published };
 }
 
-/** Dependencies come before those that need them, as npm has to have them first. */
+/** Dependencies come before their dependents, since npm needs them first. */
 function inOrder(manifests) {
   const order = [];
   const visit = (manifest) => {

@@ -19,20 +19,21 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 __all__ = ["Lease", "LeaseLost", "Leases", "LeaseholdError", "open"]
 
-# The gateway is asked again after so long while a call waits, so that no proxy takes the connection for dead.
+# The longest wait of one request. The client then repeats it, so that no proxy considers the
+# connection dead.
 _POLL = 20.0
-# For what the gateway answers at once.
+# The time limit of requests that the gateway answers at once.
 _TIMEOUT = 5.0
 _RETRY = 0.5
-# Connections that are kept for later requests.
+# The number of idle connections that are kept for later requests.
 _IDLE = 8
-# Of a balancer before gateways, and for each name.
+# The most cookies of a load balancer that are kept, and the greatest length of each.
 _COOKIES = 8
 _COOKIE_LENGTH = 4096
 
 
 class LeaseholdError(Exception):
-    """A refusal, with the stable code of Leasehold (``LEASE_HELD``, ``TIMEOUT``, ``NO_QUORUM``, ...)."""
+    """A refusal, with Leasehold's stable code (``LEASE_HELD``, ``TIMEOUT``, ``NO_QUORUM``, ...)."""
 
     def __init__(self, code: str, detail: str, status: int = 0) -> None:
         super().__init__(f"{code}: {detail}")
@@ -50,10 +51,10 @@ class LeaseLost(LeaseholdError):
 
 
 class _Moment:
-    """A moment by two clocks.
+    """A point in time by two clocks.
 
-    The steady clock may stand still while the machine sleeps, and the system clock may be set: the time that has passed
-    since is at most what the one that has gone further says.
+    The steady clock may stand still while the machine sleeps, and the system clock may be set,
+    so the elapsed time is the greater of the two.
     """
 
     def __init__(self) -> None:
@@ -76,9 +77,9 @@ class Lease:
         self.holder: str = answer["holder"]
         #: The fencing token: greater in each later tenure of the resource.
         self.token: int = int(answer["token"])
-        #: Another has asked for the resource.
+        #: Whether another participant has asked for the resource.
         self.release_requested: bool = False
-        #: Is set when the loss, or a release, was noticed. ``assert_held`` needs no notice.
+        #: Set when a loss or a release is noticed, which may be late. ``assert_held`` is never late.
         self.lost = threading.Event()
         self._why = "expired"
         self._sent = sent
@@ -93,7 +94,7 @@ class Lease:
             return
         if valid <= 0:
             self._end(answer.get("lost", "expired"))
-        # Answers may overtake each other: the later end counts.
+        # Answers may arrive out of order: the later end counts.
         elif valid - sent.ago() > self._valid - self._sent.ago():
             self._sent, self._valid = sent, valid
 
@@ -104,7 +105,7 @@ class Lease:
             self.lost.set()
 
     def remaining(self) -> float:
-        """Seconds for which the lease can be trusted. Once 0, it stays 0."""
+        """Seconds for which the lease can be trusted. Once it is 0, it stays 0."""
         left = 0.0 if self._over else self._valid - self._sent.ago()
         if left <= 0:
             self._end("expired")
@@ -112,7 +113,7 @@ class Lease:
         return left
 
     def assert_held(self, at_least: float = 0.0) -> None:
-        """Returns only if the lease is held now, and for at least so many more seconds."""
+        """Returns only if the lease is held now and for at least this many more seconds."""
         if not at_least >= 0:
             raise LeaseholdError("INVALID_DURATION", "at_least must be a number of 0 or more")
         left = self.remaining()
@@ -120,7 +121,7 @@ class Lease:
             raise LeaseLost(self.resource, self._why if left <= 0 else f"only {left:.3f} s are left")
 
     def release(self) -> None:
-        """Gives the resource back. The program must have stopped using it. Never raises because the lease is lost."""
+        """Releases the resource. The program must have stopped using it. No error if the lease is lost."""
         self._end("released")
         self._leases._forget(self)
         self._leases._undo("DELETE", f"/v1/leases/{self._id}", None)
@@ -148,7 +149,7 @@ class Leases:
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._ttl = ttl
         self._idle: List[http.client.HTTPConnection] = []
-        # A balancer's cookie keeps this program at its gateway.
+        # The cookies of a load balancer keep this program at its gateway.
         self._cookies: Dict[str, str] = {}
         self._lock = threading.RLock()
         self._session: Optional[str] = None
@@ -170,7 +171,7 @@ class Leases:
         max_hold: Optional[float] = None,
         data: Any = None,
     ) -> Lease:
-        """Waits for the lease and takes it.
+        """Waits for the lease and acquires it.
 
         Raises ``LeaseholdError``: ``LEASE_HELD`` (with ``wait=0``), ``TIMEOUT``, ``NO_QUORUM``,
         ``PERMISSION_DENIED``, ...
@@ -189,12 +190,13 @@ class Leases:
         except LeaseholdError as error:
             if error.code != "SESSION_GONE":
                 raise
-            # The program, or the gateway, was stopped for longer than the session lasts.
+            # The session ended while the program, or the gateway, was stopped.
             answer, sent = self._acquired(self._opened(), wishes, wait)
         lease = Lease(self, answer["leases"][0], sent)
         with self._lock:
             self._held.append(lease)
-        # The time of an answer counts from the beginning of the last wait: a fresh answer gives more.
+        # The time of an answer counts from the start of the last request, which may have waited for
+        # long. A renewal gives more.
         if lease.remaining() < answer["ttlMs"] / 2000:
             self._renew_now()
         self._wake.set()
@@ -210,7 +212,7 @@ class Leases:
                 try:
                     answer = self._ask("POST", "/v1/leases", {**wishes, "session": session}, headers, _POLL + _TIMEOUT)
                 except OSError as error:
-                    # The call goes on at the gateway, where its key finds it again.
+                    # The call continues at the gateway; the same key finds it again.
                     if begun.ago() > wait + _TIMEOUT:
                         raise LeaseholdError("UNREACHABLE", str(error)) from error
                     time.sleep(_RETRY)
@@ -222,12 +224,12 @@ class Leases:
                 if error.code == "SESSION_GONE":
                     self._gone(session)
             else:
-                # The program does not want it any more.
+                # The program no longer wants the lease.
                 self._undo("POST", f"/v1/sessions/{session}/cancel", {"key": key})
             raise
 
     def try_acquire(self, resource: str, **more: Any) -> Optional[Lease]:
-        """Takes the lease if it is free now, or returns None."""
+        """Acquires the lease if it is free now, or returns None."""
         try:
             return self.acquire(resource, 0, **more)
         except LeaseholdError as error:
@@ -236,11 +238,11 @@ class Leases:
             raise
 
     def holder(self, resource: str) -> Dict[str, Any]:
-        """Who holds a resource: a hint, out of date as soon as it is read."""
+        """The last known holder of a resource: out of date as soon as it is read."""
         return self._ask("GET", "/v1/holder?" + urllib.parse.urlencode({"resource": resource}))
 
     def holders(self, prefix: str = "") -> Iterator[Dict[str, Any]]:
-        """What is held below a prefix: hints."""
+        """The leases last known to be held below a prefix."""
         after: Optional[str] = ""
         while after is not None:
             page = self._ask("GET", "/v1/holders?" + urllib.parse.urlencode({"prefix": prefix, "after": after}))
@@ -260,7 +262,7 @@ class Leases:
             try:
                 self._ask("DELETE", f"/v1/sessions/{session}")
             except (OSError, LeaseholdError):
-                pass  # It expires.
+                pass  # The session expires by itself.
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -300,7 +302,7 @@ class Leases:
             self._held = [each for each in self._held if each is not lease]
 
     def _undo(self, method: str, path: str, body: Optional[Dict[str, Any]]) -> None:
-        """Gives something back, now or with a later renewal."""
+        """Sends the request now or, if that fails, with a later renewal."""
         try:
             self._ask(method, path, body)
         except OSError:
@@ -318,7 +320,7 @@ class Leases:
             pause = self._renew_now()
 
     def _renew_now(self) -> float:
-        """Renews the session; the pause until the next time."""
+        """Renews the session. Returns the pause until the next renewal."""
         session = self._session
         if session is None or self._closed:
             return self._ttl / 3
@@ -330,7 +332,7 @@ class Leases:
                 self._gone(session)
             return _RETRY
         except OSError:
-            # The end is noticed without the gateway, too.
+            # Ends are detected even when the gateway is unreachable.
             for lease in list(self._held):
                 lease.remaining()
             return _RETRY
@@ -362,7 +364,7 @@ class Leases:
         if body is not None:
             data = json.dumps(body).encode()
             all_headers["content-type"] = "application/json"
-        # An idle connection may have been closed at the other end. Every request may be sent twice.
+        # The server may have closed an idle connection. Every request is safe to send twice.
         for attempt in (1, 2):
             connection, is_used = self._connection(timeout)
             try:
@@ -375,7 +377,8 @@ class Leases:
                 if attempt == 2 or not is_used or isinstance(error, TimeoutError):
                     raise ConnectionError(f"{type(error).__name__}: {error}") from error
             except BaseException:
-                # A signal: what comes next on this connection would be this request's answer.
+                # Interrupted by a signal: the next bytes on this connection would be this request's
+                # answer.
                 connection.close()
                 raise
         self._keep(connection)
@@ -387,13 +390,14 @@ class Leases:
             code, detail = problem["code"], problem["detail"]
         except (ValueError, KeyError, TypeError):
             if answer.status in (502, 503, 504):
-                # Of a balancer, whose gateway has gone.
+                # A load balancer answered because its gateway is gone.
                 raise ConnectionError(f"status {answer.status}") from None
             code, detail = "HTTP", f"status {answer.status}"
         raise LeaseholdError(code, detail, answer.status)
 
     def _remember(self, lines: List[str]) -> None:
-        # Two answers at once must not undo each other's cookies. Requests read them without the lock.
+        # Concurrent answers must not overwrite each other's cookies. Requests read them without the
+        # lock.
         with self._lock:
             cookies = dict(self._cookies)
             for line in lines:
@@ -403,7 +407,7 @@ class Leases:
             self._cookies = cookies
 
     def _connection(self, timeout: float) -> Tuple[http.client.HTTPConnection, bool]:
-        """A connection for one request, and whether it was used before."""
+        """Returns a connection for one request, and whether it was used before."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         if connection is not None and connection.sock is not None:
@@ -425,10 +429,10 @@ class Leases:
 def open(
     url: str, *, ttl: float = 10.0, token: Optional[str] = None, context: Optional[ssl.SSLContext] = None
 ) -> Leases:
-    """Leases of the gateway at ``url``.
+    """Returns the leases of the gateway at ``url``.
 
-    :param ttl: leases end when the gateway has not heard of this program for so long
-    :param token: of the gateway's user
-    :param context: for ``https``: authorities, and the program's certificate
+    :param ttl: leases end when the gateway has received nothing from this program for this long
+    :param token: the token of the gateway's user
+    :param context: for ``https``: CAs, and the program's certificate
     """
     return Leases(url, ttl, token, context)

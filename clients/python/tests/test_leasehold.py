@@ -1,4 +1,4 @@
-"""The client against a gateway: LEASEHOLD_GATEWAY is its address."""
+"""Tests the client against a gateway, whose address is in LEASEHOLD_GATEWAY."""
 
 import http.server
 import json
@@ -156,7 +156,9 @@ class ClientTest(unittest.TestCase):
 
 
 class Balancer(http.server.BaseHTTPRequestHandler):
-    """Answers as a gateway behind a balancer, with cookies, and once in its own name."""
+    """Answers like a gateway behind a load balancer, with cookies. The first ``failures`` calls get
+    the balancer's own error.
+    """
 
     set_cookies: List[str] = []
     failures = 0

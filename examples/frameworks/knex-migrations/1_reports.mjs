@@ -1,4 +1,4 @@
-export const config = { transaction: false }; // as for `create index concurrently`
+export const config = { transaction: false }; // required by `create index concurrently`, for example
 
 export async function up(db) {
   console.log("migrating");
