@@ -27,7 +27,7 @@ import { leasehold, mainPath } from "../support/built.js";
 import { seedOf } from "../support/seed.js";
 import { makeHistory, wholeContent } from "./whole-content.js";
 
-/** `etcdctl snapshot save` at one, `restore` at the other, with real servers of both kinds. */
+/** `etcdctl snapshot save` from one program and `restore` to the other, with real servers of both kinds. */
 
 const run = promisify(execFile);
 const entry = join(mainPath, "../../entry/etcd.js");
@@ -54,7 +54,7 @@ async function ours(...words: string[]): Promise<string> {
   return stdout;
 }
 
-/** Servers that begin with what is in the file. */
+/** Starts servers with the content of the file. */
 async function restored(program: Program, count: number, ...more: string[]): Promise<CoreCluster> {
   const cluster = await begun(program, count, ...more);
   await cluster.ready();
@@ -88,7 +88,7 @@ const statusBy = async (program: Program): Promise<unknown> =>
       : await ours("snapshot", "status", file, "--output", "json"),
   );
 
-test("from the core to an etcd: all that a client can find out is the same, and the hash is etcd's own", async () => {
+test("from the core to an etcd: everything that clients can read is the same, and the hash equals etcd's own", async () => {
   await using core = await CoreCluster.start(1);
   await using etcd = await CoreCluster.start(1, { program: "etcd" });
   for (const { servers } of [core, etcd]) await makeHistory(servers[0]!.client);
@@ -101,14 +101,15 @@ test("from the core to an etcd: all that a client can find out is the same, and 
   expect(await hashAt(next.servers[0]!)).toBe(await hashAt(etcd.servers[0]!));
   for (const revision of [0n, 151n, 160n, 180n])
     expect(await hashAt(core.servers[0]!, revision)).toBe(await hashAt(etcd.servers[0]!, revision));
-  // It goes on there as after any restore, and what it defragments and compacts is well-formed.
+  // The etcd continues as after any restore, and its defragmentation and compaction find a well-formed
+  // database.
   await next.servers[0]!.client.put("k3", "again");
   await etcdctl(next.endpoints, "defrag");
   await etcdctl(next.endpoints, "lease", "revoke", (77).toString(16));
   expect(await next.servers[0]!.client.get("k2")).toBeUndefined();
 });
 
-test("whatever happens to keys, the core has etcd's hash of them, and so has an etcd with its backup", async () => {
+test("after any changes of keys, the core computes etcd's hash of them, and so does an etcd with the core's backup", async () => {
   await using core = await CoreCluster.start(1);
   await using etcd = await CoreCluster.start(1, { program: "etcd" });
   const both = [core, etcd].map(({ servers }) => servers[0]!);
@@ -151,7 +152,7 @@ test("whatever happens to keys, the core has etcd's hash of them, and so has an 
   expect(looked.empty).toBeGreaterThan(2);
 });
 
-/** A put, a deletion of some keys, or several of them in one transaction. */
+/** A put, a deletion of some keys, or several of these in one transaction. */
 function randomChange(below: (end: number) => number): [method: string, request: unknown] {
   const put = (index: number) => ({ key: bytes(`k${index}`), value: bytes(`v${below(1_000)}`) });
   const [from, kind] = [below(8), below(4)];
@@ -187,7 +188,7 @@ test("from an etcd to three servers of the core, by a snapshot and by a copy of 
   expect(await wholeContent(one.servers[0]!.client)).toEqual(content);
 });
 
-test("from the core to a core, an etcd and back: leases keep their names", async () => {
+test("from the core to a core, an etcd and back: leases keep their ids", async () => {
   await using core = await CoreCluster.start(1);
   await makeHistory(core.servers[0]!.client);
   const open = (endpoints: string) => openNamedLeases([`core://${endpoints}`]);
@@ -209,7 +210,7 @@ test("from the core to a core, an etcd and back: leases keep their names", async
   }
 });
 
-test("an alarm, users, roles and rights are at the etcd what they were at the core", async () => {
+test("an alarm, users, roles and rights are the same at the etcd as at the core", async () => {
   await using core = await CoreCluster.start(1);
   const root = ["--user", "root:secret"];
   for (const words of [
@@ -244,7 +245,7 @@ test("an alarm, users, roles and rights are at the etcd what they were at the co
   expect(await look(there.endpoints)).toEqual(answers);
   await etcdctl(core.endpoints, "auth", "enable");
   await etcdctl(core.endpoints, ...root, "snapshot", "save", file);
-  // Passwords are kept in another form there, so they have to be set anew before rights are switched on.
+  // etcd stores passwords in another form, so they must be set anew before authentication is switched on.
   const said = (endpoints: string) =>
     look(endpoints, ...root).then(
       (all) => all.slice(0, 4),
@@ -256,7 +257,7 @@ test("an alarm, users, roles and rights are at the etcd what they were at the co
   await expect.poll(() => said(back.endpoints), { timeout: 20_000 }).toEqual(answers.slice(0, 4));
 });
 
-test("users of an etcd log in at the core with their passwords, and may do what they might there", async () => {
+test("users of an etcd log in at the core with their passwords, and have the same rights there", async () => {
   await using etcd = await CoreCluster.start(1, { program: "etcd" });
   for (const words of [
     "user add root:secret",

@@ -11,11 +11,11 @@ import { locks } from "./calls/locks.js";
 import { watches } from "./calls/watches.js";
 import { normalised } from "./normalised.js";
 
-/** Calls of Debian's etcdctl against ours and a real etcd: they say the same, line by line. */
+/** Calls of Debian's etcdctl to ours and to a real etcd: the outputs are equal, line by line. */
 
 const groups: readonly Group[] = [...kv, ...leases, ...watches, ...locks, ...cluster, ...auth];
 
-/** No call should take so long: one that does not end by itself is ended when it has said enough. */
+/** Longer than any call takes. A call that does not end by itself is ended once it has printed enough. */
 const openMs = 5_000;
 
 test("there are 150 calls or more", () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CoreCluster } from "../core/support/core-cluster.js";
 import { normalised } from "./normalised.js";
 
-/** JSON over HTTP/1.1 of ours and of a real etcd: status, type and bytes of each answer. */
+/** JSON over HTTP/1.1, of ours and of a real etcd: status, type and bytes of each answer. */
 
 interface Said {
   readonly status: number | undefined;
@@ -13,7 +13,7 @@ interface Said {
 }
 
 let clusters: CoreCluster[];
-/** Only so etcd has its histograms of calls. */
+/** Enables etcd's histograms of calls. */
 const flags = ["--metrics", "extensive"];
 
 beforeAll(async () => {
@@ -27,9 +27,9 @@ interface Call {
   readonly path: string;
   readonly body?: string;
   readonly method?: string;
-  /** The answer does not end: so many lines are read. */
+  /** For an answer that does not end: the number of lines to read. */
   readonly lines?: number;
-  /** Only the status is compared, and why. */
+  /** Only the status is compared; this is the reason. */
   readonly onlyStatus?: string;
 }
 
@@ -51,7 +51,7 @@ function ask(cluster: CoreCluster, { path, body, lines, method = "POST", onlySta
       answer.on("end", done);
     });
     asking.on("error", reject).on("timeout", () => asking.destroy(new Error(`${path}: no answer`)));
-    // A body that stays open, as one who watches may ask more.
+    // Leave the body open: a watching client may send more.
     if (lines !== undefined && path === "/v3/watch") asking.write(body);
     else asking.end(body);
   });
@@ -143,7 +143,7 @@ const calls: readonly Call[] = [
   { path: "/health" },
   { path: "/version", method: "GET" },
   { path: "/version" },
-  // While a member is known to be corrupt: what changes something is refused, and the rest goes on.
+  // While a member is known to be corrupt, changes are refused and everything else continues.
   corruptAlarm("ACTIVATE"),
   post("/v3/kv/put", { key: b64("a"), value: b64("3") }),
   post("/v3/kv/deleterange", { key: b64("a") }),
@@ -193,7 +193,7 @@ test("a dashboard finds its metrics, and a value beside each", async () => {
     expect(wanted).toContain(name);
 });
 
-test("one who watches and goes away costs nothing more, and garbage ends its connection alone", async () => {
+test("a watching client that disconnects leaves nothing behind, and garbage ends only its own connection", async () => {
   const [ours] = clusters;
   const [host, port] = ours!.endpoints.split(":");
   const call = { ...post("/v3/watch", { create_request: { key: b64("gone") } }), lines: 1 };

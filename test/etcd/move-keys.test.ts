@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";
 import { Authority } from "../support/pki.js";
 
-/** examples/move-keys.mjs over TLS, by a user who may do no more than is needed. */
+/** examples/move-keys.mjs over TLS, with a user who has only the necessary rights. */
 
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../../examples/move-keys.mjs", import.meta.url));
@@ -15,7 +15,7 @@ const authority = new Authority();
 afterAll(() => authority.remove());
 const ours = authority.issue(["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"]);
 const mover = authority.issue(["extendedKeyUsage = clientAuth"]);
-/** Where there is no token the name in the certificate counts. */
+/** Without a token, the name in the certificate identifies the user. */
 const name = basename(String(mover.cert), ".pem");
 const password = "pw:with:colons";
 
@@ -46,14 +46,14 @@ async function begin(program: Program): Promise<CoreCluster> {
   return cluster;
 }
 
-/** One who sees one prefix only. */
+/** Creates a user who can read one prefix only. */
 async function protect({ ctl }: Place): Promise<void> {
   await ctl("user", "add", "root:rootpw");
   await ctl("user", "grant-role", "root", "root");
   await ctl("user", "add", `${name}:${password}`);
   await ctl("role", "add", "mover");
   await ctl("role", "grant-permission", "mover", "readwrite", "config/", "--prefix");
-  // `make-mirror` of etcdctl 3.4 asks for this key to learn the revision.
+  // `make-mirror` of etcdctl 3.4 reads this key to learn the revision.
   await ctl("role", "grant-permission", "mover", "read", "foo");
   await ctl("user", "grant-role", name, "mover");
   await ctl("auth", "enable");

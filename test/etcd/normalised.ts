@@ -1,6 +1,6 @@
 import type { CoreCluster } from "../core/support/core-cluster.js";
 
-/** What is another each time, or at each program, is replaced: ids, addresses, times. Revisions stay. */
+/** Replaces values that differ between runs or programs: ids, addresses, times. Revisions are kept. */
 const replaced: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{14,16}\b/g, "<id>"],
   [/\b\d{15,20}\b/g, "<id>"],
@@ -8,12 +8,12 @@ const replaced: readonly (readonly [RegExp, string])[] = [
   [/\b\d+(?:\.\d+)?(?:ms|µs|s)\b/g, "<time>"],
   [/"raft_term":\d+/g, '"raft_term":<term>'],
   [/"RaftTerm" : \d+/g, '"RaftTerm" : <term>'],
-  // Where a panic of etcdctl itself has been.
+  // Addresses in a panic of etcdctl itself.
   [/\b0x[0-9a-f]+/g, "<address>"],
   [/("ttl"|"TTL"):\d+/g, "$1:<ttl>"],
 ];
 
-/** As lines. */
+/** Returns the normalised text as lines. */
 export function normalised(text: string, { servers }: CoreCluster): string[] {
   let found = text;
   for (const { endpoint, name, peerPort } of servers)

@@ -8,15 +8,18 @@ import { freePorts } from "../free-ports.js";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";
 import { normalised } from "./normalised.js";
 
-/** Programs on etcd's clients in Go and Python, at ours and at a real etcd: they say the same, line by line. */
+/**
+ * Programs on etcd's clients in Go and Python, run against ours and a real etcd: the outputs are equal, line
+ * by line.
+ */
 
 const programs = join(dirname(fileURLToPath(import.meta.url)), "programs");
 const servers: readonly Program[] = ["leasehold", "etcd"];
 
-/** Debian's package; the client's own path tells whether it is there. */
+/** From Debian's package; the path of the client itself shows whether it is installed. */
 const gocode = "/usr/share/gocode";
 const hasGo = existsSync(`${gocode}/src/go.etcd.io/etcd/clientv3`) && runs("go", "version");
-/** Debian's Python, as only that one knows Debian's packages. */
+/** Debian's own Python: no other finds Debian's packages. */
 const python = "/usr/bin/python3";
 const hasPython = runs(python, "-c", "import etcd3");
 
@@ -29,7 +32,7 @@ function runs(command: string, ...words: string[]): boolean {
   }
 }
 
-/** What it has said, on three servers of ours and three of etcd's, or on one of each. */
+/** The outputs on three servers of ours and three of etcd's, or on one of each. */
 function saidOnBoth(count: number, words: (cluster: CoreCluster) => readonly string[]): Promise<string[][]> {
   return Promise.all(
     servers.map(async (program) => {

@@ -14,7 +14,7 @@ import { serviceDefinition } from "../support/grpc-services.js";
 import { bytes, text } from "../core/support/client.js";
 import { CoreCluster, type Program } from "../core/support/core-cluster.js";
 
-/** The services Lock, Election and Health, of ours and of a real etcd: the same calls, the same answers. */
+/** The services Lock, Election and Health, of ours and of a real etcd: equal calls get equal answers. */
 
 const services = { Election, Health, KV, Lease, Lock } as const;
 type ServiceName = keyof typeof services;
@@ -76,7 +76,7 @@ function methodOf(service: DescService, name: string) {
   return service.methods.find((method) => method.name === name)!;
 }
 
-/** Ids and terms are another each time. */
+/** Replaces ids and terms, which differ between runs. */
 function plain(answer: JsonValue): JsonValue {
   return JSON.parse(
     JSON.stringify(answer, (key, value) => (/^(clusterId|memberId|raftTerm)$/.test(key) ? undefined : value)),
@@ -95,7 +95,7 @@ afterAll(async () => {
   await Promise.all(clusters.map((cluster) => cluster[Symbol.asyncDispose]()));
 });
 
-/** Runs it on both and expects the same; tells what it was. */
+/** Runs the calls on both, expects equal results, and returns the result. */
 async function same<Result>(run: (services: Services) => Promise<Result>): Promise<Result> {
   const [ours, etcds] = await Promise.all(both.map(run));
   expect(ours).toEqual(etcds);
@@ -106,7 +106,7 @@ const tick = (ms = 150) => new Promise((resolve) => setTimeout(resolve, ms));
 const key = (name: string) => Buffer.from(name).toString("base64");
 
 describe("Lock", () => {
-  test("is taken, waited for in order, and given back", async () => {
+  test("is acquired, waited for in order, and released", async () => {
     const answers = await same(async (services) => {
       for (const ID of [11n, 12n, 13n]) await services.ask("Lease", "LeaseGrant", { TTL: 60n, ID });
       const taken: bigint[] = [];
@@ -131,7 +131,7 @@ describe("Lock", () => {
     expect(answers).toHaveLength(7);
   });
 
-  test("is the holder's again when it asks again, refuses leases that are not there, and empty keys", async () => {
+  test("is granted again to its holder, and refuses unknown leases and empty keys", async () => {
     const answers = await same(async (services) => {
       await services.ask("Lease", "LeaseGrant", { TTL: 60n, ID: 21n });
       return [
@@ -146,7 +146,7 @@ describe("Lock", () => {
     expect(answers[2]).toEqual({ code: 2, details: "etcdserver: requested lease not found" });
   });
 
-  test("without a lease gets one of a minute", async () => {
+  test("creates a lease of one minute if none is given", async () => {
     await same(async (services) => {
       const { key: taken } = (await services.ask("Lock", "Lock", { name: bytes("n") })) as { key: string };
       const name = text(Buffer.from(taken, "base64"));
@@ -161,7 +161,7 @@ describe("Lock", () => {
 });
 
 describe("Election", () => {
-  test("candidates lead in their order, proclaim, are observed, and resign", async () => {
+  test("candidates lead in order, proclaim, are observed, and resign", async () => {
     const answers = await same(async (services) => {
       for (const ID of [41n, 42n]) await services.ask("Lease", "LeaseGrant", { TTL: 60n, ID });
       const name = bytes("e");
@@ -190,7 +190,7 @@ describe("Election", () => {
     expect(values).toEqual([key("one"), key("uno"), key("eins"), key("two")]);
   });
 
-  test("what lacks its leader is refused", async () => {
+  test("a request without its leader is refused", async () => {
     const answers = await same(async (services) => [
       await services.ask("Election", "Proclaim", { value: bytes("x") }),
       await services.ask("Election", "Resign", {}),
@@ -214,9 +214,9 @@ describe("Health", () => {
   });
 });
 
-/** Revisions of both are compared above: these come last. */
+/** These tests come last, since the ones above compare the revisions of both. */
 describe("ours", () => {
-  test("a waiter whose call ends leaves no key, and one whose lease ends is told at once", async () => {
+  test("a waiter whose call ends leaves no key, and one whose lease ends gets an error at once", async () => {
     const [ours] = both;
     for (const ID of [31n, 32n, 33n]) await ours!.ask("Lease", "LeaseGrant", { TTL: 60n, ID });
     await ours!.ask("Lock", "Lock", { name: bytes("o"), lease: 31n });

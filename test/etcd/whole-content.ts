@@ -23,7 +23,10 @@ const everything = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) };
 
 export const compactedAt = 150;
 
-/** The same history at any server: keys that come and go, leases, several changes in one revision, a compaction. */
+/**
+ * Creates the same history at any server: keys that come and go, leases, several changes in one revision, a
+ * compaction.
+ */
 export async function makeHistory(client: Client): Promise<void> {
   const put = (key: string, value: string, lease = 0n) =>
     client.call("KV", "Put", create(PutRequestSchema, { key: bytes(key), value: bytes(value), lease }));
@@ -59,7 +62,7 @@ export async function makeHistory(client: Client): Promise<void> {
   await remove("k3");
 }
 
-/** All that a client can find out: keys at each revision, what has changed since, leases and their keys. */
+/** Everything that a client can read: keys at each revision, the changes since, leases and their keys. */
 export async function wholeContent(client: Client): Promise<unknown> {
   const at = async (revision: bigint) => {
     const request = create(RangeRequestSchema, { ...everything, revision });

@@ -10,7 +10,7 @@ import { LeaseholdError } from "../../packages/leasehold/src/lease/errors.js";
 import { MemoryFiles } from "../support/memory-files.js";
 import { dist } from "../support/built.js";
 
-/** The commands of `leasehold files`, against fronts on files in memory. */
+/** The commands of `leasehold files`, against fronts whose files are in memory. */
 
 let files: MemoryFiles;
 let servers: WebdavServer[];
@@ -67,7 +67,7 @@ describe("leasehold files", () => {
     expect((await leasehold(["ls"])).text).toBe("there are no files yet\n");
   });
 
-  test("sets the quota of a folder, shows its use, and says when it is full", async () => {
+  test("sets the quota of a folder, shows its use, and reports when it is full", async () => {
     writeFileSync(join(folder, "here"), "12345");
     expect((await leasehold(["put", "here", "f/a"])).code).toBe(0);
     expect((await leasehold(["quota", "f", "--bytes", "0.01kB", "--files", "3"])).text).toMatch(
@@ -102,7 +102,7 @@ describe("leasehold files", () => {
     expect((await leasehold(["rm", "-r", "f"])).code).toBe(0);
   });
 
-  test("asks the next node when one is gone, and says when all are", async () => {
+  test("asks the next node when one is gone, and reports when all are", async () => {
     await files.set("a", "");
     await servers[0]!.close();
     expect((await leasehold(["cat", "a"])).code).toBe(0);
@@ -116,7 +116,7 @@ describe("leasehold files", () => {
     expect(alone.err).toMatch(/^leasehold: no node can be reached: .*\n$/);
   });
 
-  test("says in one line what is wrong, and leaves nothing half done", async () => {
+  test("reports errors in one line, and leaves nothing half done", async () => {
     writeFileSync(join(folder, "here"), "old");
     expect(await leasehold(["get", "none", "here"])).toMatchObject({
       code: 66,

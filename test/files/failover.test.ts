@@ -10,12 +10,12 @@ import { freePorts } from "../free-ports.js";
 import { report } from "../stores/support.js";
 import { dist } from "../support/built.js";
 
-/** How soon files are read and put again when the primary of names is killed, or is silent all at once. */
+/** The time until files are read and put again, after the primary of names was killed or suddenly stopped. */
 
 const main = join(dist, "cli/main.js");
-/** Of `files up`. */
+/** The ttl of leases of `files up`. */
 const leaseMs = 2_500;
-/** Another node waits longer, as one steady clock may be slow by a tenth and its own fast. */
+/** The additional wait of another node: one steady clock may be slow by a tenth, and its own fast. */
 const clocksMs = (leaseMs * 2) / 9;
 
 let folder: string;
@@ -52,7 +52,7 @@ function pidOf(node: string): number {
   return Number(pid);
 }
 
-/** When all nodes are there. */
+/** Waits until all nodes are there. */
 async function primaryOfNames(): Promise<string> {
   for (;;) {
     const ask = async (node: string) => (await fetch(urlOf(node))).json() as Promise<FilesStatus>;
@@ -76,7 +76,7 @@ async function done(request: Promise<Response>): Promise<boolean> {
   }
 }
 
-/** How long nobody is served after that signal, by one other node. */
+/** The time after that signal during which one other node serves no requests. */
 async function gapAfter(
   signal: "SIGKILL" | "SIGSTOP",
   ask: (url: string) => Promise<Response>,
@@ -84,7 +84,7 @@ async function gapAfter(
   const primary = await primaryOfNames();
   const other = names.find((name) => name !== primary)!;
   const pid = pidOf(primary);
-  // That node knows who the primary is.
+  // Wait until that node knows the primary.
   while (!(await done(ask(urlOf(other))))) await sleep(100);
   process.kill(pid, signal);
   const begun = performance.now();
@@ -110,7 +110,8 @@ test.each([
   const gaps: number[] = [];
   for (let round = 0; round < 3; round += 1) gaps.push(await gapAfter(signal, call));
   report(`${what} after ${signal}: ${gaps.map(Math.round).join(", ")} ms`);
-  // One round may meet a busy machine; without the look at silent nodes all take 20 s.
+  // The median, since one round may be slow on a busy machine. Without the detection of silent nodes, all
+  // rounds take 20 s.
   const [, median] = gaps.toSorted((one, other) => one - other);
   expect(median).toBeLessThan(leaseMs + clocksMs + 500);
 });

@@ -25,7 +25,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 
-/** What docs/mounting.md promises, at two mounts of two nodes, with rclone as Debian has it. */
+/** The promises of docs/mounting.md, with two mounts of two nodes and Debian's rclone. */
 
 let folder: string;
 let up: ChildProcess;
@@ -41,7 +41,7 @@ const isMountable = (() => {
   }
 })();
 
-/** The flags of docs/mounting.md. */
+/** The flags from docs/mounting.md. */
 const flags = ["--vfs-cache-mode=minimal", "--vfs-write-back=0", "--dir-cache-time=1s", "--attr-timeout=0"];
 
 async function mount(name: string, port: number): Promise<string> {
@@ -97,27 +97,30 @@ async function isAtNode(path: string): Promise<boolean> {
 }
 
 test.runIf(isMountable)(
-  "close of a file that was open for writing waits until the nodes have it",
+  "closing a file that was open for writing waits until the nodes have it",
   async () => {
     writeFileSync(join(here, "stored"), randomBytes(50_000_000));
     expect(await isAtNode("stored")).toBe(true);
   },
 );
 
-/** A folder's list may be this old at another mount. */
+/** Waits for the greatest age of a folder's list at another mount. */
 const seen = () => sleep(1_300);
 
-test.runIf(isMountable)("what is closed at one mount is whole at another a second later", async () => {
-  const large = randomBytes(5_000_001);
-  mkdirSync(join(here, "d"));
-  writeFileSync(join(here, "d", "large"), large);
-  await seen();
-  expect(readdirSync(join(there, "d"))).toEqual(["large"]);
-  expect(readFileSync(join(there, "d", "large")).equals(large)).toBe(true);
-});
+test.runIf(isMountable)(
+  "a file that is closed at one mount is complete at another a second later",
+  async () => {
+    const large = randomBytes(5_000_001);
+    mkdirSync(join(here, "d"));
+    writeFileSync(join(here, "d", "large"), large);
+    await seen();
+    expect(readdirSync(join(there, "d"))).toEqual(["large"]);
+    expect(readFileSync(join(there, "d", "large")).equals(large)).toBe(true);
+  },
+);
 
 test.runIf(isMountable)(
-  "a file that is open for writing is not there for others until it is closed",
+  "a file that is open for writing is invisible at other mounts until it is closed",
   async () => {
     const file = openSync(join(here, "open"), "w");
     writeSync(file, "text");
@@ -129,12 +132,12 @@ test.runIf(isMountable)(
   },
 );
 
-test.runIf(isMountable)("a part is written, a rename replaces, and a folder moves whole", async () => {
+test.runIf(isMountable)("a part is written, a rename replaces, and a folder moves as a whole", async () => {
   writeFileSync(join(here, "one"), "0123456789");
   const file = openSync(join(here, "one"), "r+");
   writeSync(file, "ab", 4);
   closeSync(file);
-  // What is open for reading, too, is sent after it is closed.
+  // A file that is open for reading, too, is sent some time after it is closed.
   await seen();
   writeFileSync(join(here, "two"), "old");
   renameSync(join(here, "one"), join(here, "two"));
@@ -156,17 +159,20 @@ test.runIf(isMountable)("links are refused, and so is the removal of a folder wi
   expect(() => rmdirSync(join(here, "full"))).toThrow("ENOTEMPTY");
 });
 
-test.runIf(isMountable)("of two that close one file, the last one's text is there whole", async () => {
-  const files = [here, there].map((at) => openSync(join(at, "shared"), "w"));
-  writeSync(files[0]!, "first");
-  writeSync(files[1]!, "second");
-  closeSync(files[0]!);
-  closeSync(files[1]!);
-  // A mount that wrote a file itself looks for what others made of it when its folder is listed.
-  const texts = (): string[] =>
-    [here, there].map((at) => {
-      readdirSync(at);
-      return readFileSync(join(at, "shared"), "utf8");
-    });
-  await expect.poll(texts, { timeout: 10_000, interval: 500 }).toEqual(["second", "second"]);
-});
+test.runIf(isMountable)(
+  "when two mounts close the same file, the last content is there, complete",
+  async () => {
+    const files = [here, there].map((at) => openSync(join(at, "shared"), "w"));
+    writeSync(files[0]!, "first");
+    writeSync(files[1]!, "second");
+    closeSync(files[0]!);
+    closeSync(files[1]!);
+    // A mount that has written a file itself notices others' changes to it when its folder is listed.
+    const texts = (): string[] =>
+      [here, there].map((at) => {
+        readdirSync(at);
+        return readFileSync(join(at, "shared"), "utf8");
+      });
+    await expect.poll(texts, { timeout: 10_000, interval: 500 }).toEqual(["second", "second"]);
+  },
+);

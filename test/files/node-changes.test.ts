@@ -16,8 +16,8 @@ import { Authority } from "../support/pki.js";
 import type { TlsFiles } from "../../packages/leasehold/src/runtime/options.js";
 
 /**
- * Nodes are added and removed while files are put and read, and while nodes are killed, stopped and cut off from
- * each other. Each node is a process in a network namespace of its own.
+ * Nodes are added and removed while files are put and read, and while nodes are killed, stopped and
+ * disconnected. Each node is a process in a network namespace of its own.
  */
 
 const main = join(dist, "cli/main.js");
@@ -37,7 +37,7 @@ const user = "me:secret";
 const certificates = new Map<string, TlsFiles>();
 const places = new Map<string, Place>();
 const running = new Map<string, ChildProcess>();
-/** Nodes that must run: a killed one is started again. */
+/** Nodes that must run: a killed one is restarted. */
 const wanted = new Set<string>();
 
 const at = (port: number, id: string): string => `${places.get(id)!.address}:${port}`;
@@ -67,8 +67,8 @@ afterAll(async () => {
 });
 
 /**
- * What a node can't reach. Its clients reach it in each case, so that it could answer them with what has changed
- * meanwhile.
+ * The traffic that a disconnected node loses. Its clients still reach it, so it could give them outdated
+ * answers.
  */
 const cuts = {
   "all traffic": ["input", "output"],
@@ -138,7 +138,7 @@ async function node(...args: readonly string[]): Promise<NodesReport> {
   return JSON.parse(text) as NodesReport;
 }
 
-/** A failed change is repeated: it may have met a node that was just killed. */
+/** Retries a failed change, since it may have met a node that was just killed. */
 async function changed(...args: readonly string[]): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     try {
@@ -151,7 +151,7 @@ async function changed(...args: readonly string[]): Promise<void> {
   }
 }
 
-/** One request to a node. Undefined if the answer does not come, or not whole. */
+/** Sends one request to a node. Returns undefined if the answer does not arrive completely. */
 async function ask(
   id: string,
   method: string,
@@ -174,7 +174,7 @@ async function ask(
 const pick = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)]!;
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Clients at nodes that run: each file has one content for ever, which a read has to return. */
+/** Clients of running nodes. Each file has one content for ever, which each read must return. */
 class Load {
   readonly acknowledged = new Map<string, string>();
   readonly wrong: string[] = [];
@@ -193,7 +193,7 @@ class Load {
         this.puts += 1;
       } else {
         this.refused += 1;
-        // The folder of the first file of a client.
+        // Creates the folder for a client's first file.
         if (answer?.status === 409) await ask(pick([...wanted]), "MKCOL", name);
       }
       await sleep(50);
@@ -208,7 +208,7 @@ class Load {
     }
   }
 
-  /** True if it was read. What is read must be what was put. */
+  /** Returns true if the file was read. Its content must be that which was put. */
   async readOne(path: string, id: string): Promise<boolean> {
     const answer = await ask(id, "GET", path);
     if (answer?.status === 404) this.wrong.push(`${path} is missing at ${id}`);
@@ -232,8 +232,8 @@ interface Harm {
 }
 
 /**
- * Kills one node after another, stops it or cuts it off for longer than leases last; the next when all are well
- * again.
+ * Kills, stops or disconnects one node after another, for longer than leases last. Waits in between until all
+ * nodes are healthy.
  */
 async function harm(load: Load, counts: Harm): Promise<void> {
   while (!load.isOver) {
@@ -272,7 +272,7 @@ async function until(what: string, isSo: (report: NodesReport) => boolean): Prom
   throw new Error(`not in time: ${what}; ${JSON.stringify(last)}`);
 }
 
-test("from three to seven nodes and back no acknowledged file is lost, and no read is wrong", async () => {
+test("from three to seven nodes and back, no acknowledged file is lost and no read is wrong", async () => {
   for (const id of founders) start(id);
   await until("the list of the founders", ({ nodes }) => nodes.length === 3);
   const load = new Load();

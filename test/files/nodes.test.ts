@@ -9,7 +9,7 @@ import type { FilesStatus } from "../../packages/files/src/types.js";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 
-/** `leasehold files up`: three nodes as processes, which are killed, stopped, harmed and emptied. */
+/** `leasehold files up`: three nodes as processes, which are killed, stopped, damaged and emptied. */
 
 let folder: string;
 let up: ChildProcess;
@@ -54,7 +54,7 @@ async function statuses(): Promise<readonly Found[]> {
   return JSON.parse((await leasehold("status", "-o", "json")).text) as Found[];
 }
 
-/** The process of a node. */
+/** The process id of a node. */
 function pidOf(node: string): number {
   const pid = readdirSync("/proc").find((name) => {
     if (!/^\d+$/.test(name)) return false;
@@ -74,7 +74,7 @@ async function same(path: string): Promise<boolean> {
   return readFileSync(join(folder, "back")).equals(content);
 }
 
-/** The node that has the primary of names, as soon as there is one. */
+/** Waits for a primary of names, and returns its node. */
 async function primaryOfNames(): Promise<string> {
   for (;;) {
     const found = await statuses();
@@ -96,7 +96,7 @@ describe("three nodes", () => {
     expect(await same("killed")).toBe(true);
   });
 
-  test("go on when the primary of names is stopped, which shows nothing old when it wakes up", async () => {
+  test("continue when the primary of names is stopped, which shows nothing outdated when it resumes", async () => {
     await leasehold("put", "dense", "stopped");
     const pid = pidOf(await primaryOfNames());
     process.kill(pid, "SIGSTOP");
@@ -109,7 +109,7 @@ describe("three nodes", () => {
     expect((await leasehold("cat", "stopped")).text).toBe("new");
   });
 
-  test("keep holes without room", async () => {
+  test("store holes without using space", async () => {
     expect((await leasehold("put", "sparse")).code).toBe(0);
     const { code } = await leasehold("get", "sparse", "sparse.back");
     expect(code).toBe(0);
@@ -121,7 +121,7 @@ describe("three nodes", () => {
     ]).toEqual([400_000_000, "begin", true]);
   });
 
-  test("fill a node that was replaced by an empty one, which then stands in for another", async () => {
+  test("fill an empty node that replaced one, which can then replace another", async () => {
     await leasehold("put", "dense", "filled");
     await leasehold("put", "dense", "removed");
     await leasehold("rm", "removed");
@@ -140,7 +140,7 @@ describe("three nodes", () => {
     expect(await same("filled")).toBe(true);
   });
 
-  test("all killed at once come back with all that was acknowledged", async () => {
+  test("that are all killed at once recover everything that was acknowledged", async () => {
     await leasehold("put", "dense", "all");
     for (const node of ["a", "b", "c"]) process.kill(pidOf(node), "SIGKILL");
     expect(await same("all")).toBe(true);

@@ -13,7 +13,7 @@ import { serveS3 } from "../../packages/files/src/s3/server.js";
 import type { FrontServer } from "../../packages/files/src/webdav/listen.js";
 import { MemoryFiles } from "../support/memory-files.js";
 
-/** Clients of S3 that others have written, as Debian has them, and our own stores, on files in memory. */
+/** Third-party S3 clients from Debian, and our own stores, against files in memory. */
 
 const [user, secret] = ["me", "secret-4711"];
 let files: MemoryFiles;
@@ -37,9 +37,9 @@ afterEach(async () => {
   if (faults.length > 0) throw new Error(faults.join("\n"));
 });
 
-/** Not synchronously: the server is in this process. */
+/** Asynchronous, since the server is in this process. */
 async function run(command: string, args: readonly string[], environment = {}): Promise<string> {
-  // A bundle of this machine is for other servers, and old versions of rclone fail with it.
+  // AWS_CA_BUNDLE is set on this machine for other servers, and old versions of rclone fail with it.
   const env = { ...process.env, HOME: folder, AWS_CA_BUNDLE: "", ...environment };
   const child = spawn(command, [...args], { cwd: folder, env });
   let output = "";
@@ -168,7 +168,7 @@ describe("restic", () => {
   });
 });
 
-/** As tools do that empty a bucket: object by object, in the order of the keys. */
+/** Empties the bucket like common tools: object by object, in the order of the keys. */
 async function empty(bucket: string): Promise<void> {
   for (const path of files.paths) if (path.startsWith(`${bucket}/`)) await files.remove(path);
 }
@@ -177,7 +177,7 @@ describe("our own stores on S3", () => {
   const environment = { AWS_ACCESS_KEY_ID: user, AWS_SECRET_ACCESS_KEY: secret };
   const address = (bucket: string) => new URL(`s3://${bucket}/some/where?endpoint=${server.url}`);
   let grounds = 0;
-  /** Names of 512 bytes make keys that are longer than paths can be. */
+  /** Names of 512 bytes would make keys that are longer than paths can be. */
   const cases = storeConformanceCases("atomic").filter(({ name }) => !/similar names/.test(name));
   test.each(cases)("conform: $name", async ({ run: runCase }) => {
     const bucket = `ground-${grounds++}`;

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 
-/** The S3 API of `leasehold files up`: three nodes as processes, of which one is killed. */
+/** The S3 API of `leasehold files up`: three nodes as processes, one of which is killed. */
 
 let folder: string;
 let up: ChildProcess;
@@ -59,7 +59,7 @@ function clientOf(port: number, maxAttempts: number): S3Client {
   });
 }
 
-/** The process of a node. */
+/** The process id of a node. */
 function pidOf(node: string): number {
   const pid = readdirSync("/proc").find((name) => {
     if (!/^\d+$/.test(name)) return false;
@@ -78,7 +78,7 @@ async function get(client: S3Client, Key: string): Promise<Buffer> {
   return Buffer.from(await Body!.transformToByteArray());
 }
 
-test("an upload goes on at another node while its node is killed, and at that node afterwards", async () => {
+test("an upload continues at another node while its node is killed, and at that node afterwards", async () => {
   const [one, other] = clients as [S3Client, S3Client];
   const bytes = randomBytes(22 * 2 ** 20);
   const partBytes = 5 * 2 ** 20;
@@ -115,7 +115,7 @@ test("an upload goes on at another node while its node is killed, and at that no
   });
 });
 
-test("of two uploads of one key at once, at two nodes, one stays whole, or one is refused", async () => {
+test("of two concurrent uploads of one key at two nodes, one is stored completely or one is refused", async () => {
   const contents = [0, 1, 2].map(() => randomBytes(3_000_001));
   const md5s = contents.map((bytes) => `"${createHash("md5").update(bytes).digest("hex")}"`);
   const put = (at: number, more = {}) =>

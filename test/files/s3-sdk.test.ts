@@ -31,7 +31,7 @@ import { serveS3 } from "../../packages/files/src/s3/server.js";
 import type { FrontServer } from "../../packages/files/src/webdav/listen.js";
 import { MemoryFiles } from "../support/memory-files.js";
 
-/** The SDK of AWS, as programs use it, against the front on files in memory. */
+/** The AWS SDK, used as programs use it, against files in memory. */
 
 let files: MemoryFiles;
 let server: FrontServer;
@@ -141,7 +141,7 @@ describe("objects", () => {
   });
 
   test.each(Object.values(ChecksumAlgorithm).filter((each) => !/MD5|XXHASH|SHA512/.test(each)))(
-    "are checked by %s, at once and as streams of chunks",
+    "are checked by %s, in one piece and as streams of chunks",
     async (ChecksumAlgorithm) => {
       const bytes = randomBytes(300_001);
       await put("sum/one", bytes, { ChecksumAlgorithm });
@@ -173,7 +173,7 @@ describe("objects", () => {
     expect(await nameOf(get("r", { IfUnmodifiedSince: new Date(0) }))).toBe("PreconditionFailed");
   });
 
-  test("are written under conditions: of ten at once one creates, and one replaces", async () => {
+  test("are written under conditions: of ten at once, one creates and one replaces", async () => {
     const results = (writes: readonly Promise<unknown>[]) => Promise.all(writes.map(nameOf));
     const creates = Array.from({ length: 10 }, (_, at) => put("c", `create ${at}`, { IfNoneMatch: "*" }));
     const created = await results(creates);
@@ -210,7 +210,7 @@ describe("objects", () => {
     expect(await nameOf(copy("to/3", { CopySource: `${Bucket}/none` }))).toBe("NoSuchKey");
   });
 
-  test("whose keys are no names are refused, and folders are keys that end with a slash", async () => {
+  test("whose keys are not valid names are refused, and folders are keys that end with a slash", async () => {
     await put("f/", "");
     expect(await s3.send(new HeadObjectCommand({ Bucket, Key: "f/" }))).toMatchObject({ ContentLength: 0 });
     await put("f/a");
@@ -233,7 +233,7 @@ describe("objects", () => {
     expect(await nameOf(put("tagged", "x", { Tagging: "a=b" }))).toBe("NotImplemented");
   });
 
-  test("that came by another way have an ETag that is no MD5, and condition by it", async () => {
+  test("that were created without S3 have an ETag that is not an MD5, and conditions accept it", async () => {
     await files.set(`${Bucket}/other`, "by WebDAV");
     const { ETag } = await s3.send(new HeadObjectCommand({ Bucket, Key: "other" }));
     expect(ETag).toMatch(/-0"$/);
@@ -340,7 +340,7 @@ describe("lists", () => {
 describe("uploads in parts", () => {
   const partBytes = 5 * 2 ** 20;
 
-  test("lib-storage uploads a stream in parts, and nothing of the upload stays", async () => {
+  test("lib-storage uploads a stream in parts, and nothing of the upload is left", async () => {
     const bytes = randomBytes(3 * partBytes + 17);
     const upload = new Upload({
       client: s3,
@@ -353,7 +353,7 @@ describe("uploads in parts", () => {
     expect(await get("big", { Range: `bytes=${partBytes - 2}-${partBytes + 1}` })).toBe(
       bytes.toString("latin1", partBytes - 2, partBytes + 2),
     );
-    // The SDK sends a CRC of each part, and those of the parts tell that of the whole.
+    // The SDK sends a CRC of each part; the CRC of the whole is computed from these.
     const sum = Buffer.alloc(4);
     sum.writeUInt32BE(crc32(bytes));
     const head = await s3.send(new HeadObjectCommand({ Bucket, Key: "big", ChecksumMode: "ENABLED" }));
@@ -418,7 +418,7 @@ describe("uploads in parts", () => {
     expect(await nameOf(part(2, "late"))).toBe("NoSuchUpload");
   });
 
-  test("a part that is too small is refused, as is an upload that was aborted or is of another key", async () => {
+  test("a part that is too small is refused, and so is an upload that was aborted or belongs to another key", async () => {
     const target = { Bucket, Key: "small" };
     const upload = new Upload({
       client: s3,

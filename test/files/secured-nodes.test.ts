@@ -11,7 +11,7 @@ import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 import { Authority } from "../support/pki.js";
 
-/** `leasehold files serve` as three processes that prove to each other which nodes they are. */
+/** `leasehold files serve` as three processes that authenticate each other. */
 
 const authority = new Authority();
 afterAll(() => authority.remove());
@@ -77,7 +77,7 @@ async function client(...args: readonly string[]) {
   return { code, text, err };
 }
 
-/** Puts a file, kills the primary of names, and says whether the file comes back. */
+/** Puts a file, kills the primary of names, and returns whether the file is available again. */
 async function survivesItsPrimary(...trust: readonly string[]): Promise<boolean> {
   expect(await client("put", "here", "there", ...trust)).toMatchObject({ code: 0 });
   const found = JSON.parse((await client("status", "-o", "json", ...trust)).text) as {
@@ -94,7 +94,7 @@ async function survivesItsPrimary(...trust: readonly string[]): Promise<boolean>
 const flags = ({ ca, cert, key }: TlsFiles) => ["--tls-ca", ca, "--tls-cert", cert, "--tls-key", key];
 
 describe("three nodes as processes", () => {
-  test("with certificates keep a file whose primary is killed, and show them to clients, too", async () => {
+  test("with certificates keep a file whose primary is killed, and use the certificates for clients, too", async () => {
     const certificate = (id: Id) => authority.for(`member/${id}`, "prod");
     const started = ids.map((id) => serve(id, "--cluster", "prod", ...flags(certificate(id))));
     expect(await Promise.all(started)).toEqual(ids.map((id) => `${id} serves https://${at(0, id)}\n`));
@@ -112,7 +112,7 @@ describe("three nodes as processes", () => {
     expect(await client("ls", ...ours, "--user", "me:wrong")).toMatchObject({ code: 77 });
   });
 
-  test("with the key of members keep it, too, with a certificate for clients alone", async () => {
+  test("with the key of members keep it, too, with a certificate for clients only", async () => {
     const keys = ["member", "client"].map((role) => `${role}: ${randomBytes(32).toString("hex")}\n`).join("");
     const keyFile = join(folder, "cluster.key");
     writeFileSync(keyFile, keys);
@@ -122,7 +122,7 @@ describe("three nodes as processes", () => {
     expect(await survivesItsPrimary("--tls-ca", authority.caFile)).toBe(true);
   });
 
-  test("say what is wrong with a certificate that the others would refuse", async () => {
+  test("report what is wrong with a certificate that the others would refuse", async () => {
     expect(await serve("a", ...flags(authority.for("client")))).toMatch(/not allow to be a member/);
     expect(await serve("b", ...flags(authority.for("member/a")))).toMatch(/member "a" and not for "b"/);
     const wrong = join(folder, "none.pem");

@@ -19,7 +19,7 @@ import { serveWebdav, type WebdavServer } from "../../packages/files/src/webdav/
 import { MemoryCluster } from "../../packages/leasehold/src/testing/index.js";
 import { MemoryFiles } from "../support/memory-files.js";
 
-/** Clients that others have written, as Debian has them, against the front on files in memory. */
+/** Third-party clients from Debian, against files in memory. */
 
 let files: MemoryFiles;
 let server: WebdavServer;
@@ -39,7 +39,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Not synchronously: the server is in this process. */
+/** Asynchronous, since the server is in this process. */
 async function run(command: string, args: readonly string[], input = ""): Promise<string> {
   const child = spawn(command, [...args], { cwd: folder, env: { ...process.env, HOME: folder } });
   let output = "";
@@ -58,7 +58,7 @@ describe("rclone", () => {
     run("rclone", ["--config", "/dev/null", "--webdav-url", server.url, "--webdav-vendor", vendor, ...args]);
   const rclone = (...args: string[]) => rcloneFor("other", ...args);
 
-  test("syncs by times of modification: a second sync copies nothing", async () => {
+  test("syncs by modification times: a second sync copies nothing", async () => {
     mkdirSync(join(folder, "dated/in"), { recursive: true });
     for (const name of ["a", "in/b", "in/empty"]) {
       writeFileSync(join(folder, "dated", name), name.replace("in/empty", ""));
@@ -71,7 +71,7 @@ describe("rclone", () => {
     expect(await sync(":webdav:dated", "dated-back")).toMatch(copies);
     expect(await sync(":webdav:dated", "dated-back")).not.toMatch(copies);
     expect(Math.floor(statSync(join(folder, "dated-back/in/b")).mtimeMs / 1_000)).toBe(1_000_000_000);
-    // As long as before: only the time tells the change.
+    // The same length as before, so that only the time shows the change.
     writeFileSync(join(folder, "dated/in/b"), "in/c");
     expect(await sync("dated", ":webdav:dated")).toMatch(/in\/b: Copied/);
     expect(files.bytesOf("dated/in/b")!.toString()).toBe("in/c");
@@ -103,7 +103,7 @@ describe("rclone", () => {
 
 describe("litmus", () => {
   test.each(["basic", "copymove", "http", "props", "locks"])("passes all checks of %s", async (part) => {
-    // It exits with an error if any check fails.
+    // litmus exits with an error if any check fails; the output is examined below.
     const said = await run("sh", ["-c", `TESTS=${part} litmus -k ${server.url}/ || true`]);
     const failed = [...said.matchAll(/\. (\w+)\.+ FAIL/g)].map((match) => match[1]);
     expect(said).toMatch(/of \d+ tests run: \d+ passed/);
@@ -138,7 +138,7 @@ describe("cadaver", () => {
   });
 });
 
-/** Why nothing can be mounted here by FUSE, if that is so. */
+/** The reason why FUSE cannot mount here, or undefined. */
 function unmountable(): string | undefined {
   if (process.getuid?.() !== 0) return "only root mounts what /etc/fstab does not name";
   try {
@@ -152,7 +152,9 @@ function unmountable(): string | undefined {
 describe("davfs2", () => {
   const shell = (...commands: string[]) => run("sh", ["-ec", commands.join("\n")]);
 
-  /** Its own lists of folders end with EINVAL in Linux 6.18, on every server, so files are named. */
+  /**
+   * On Linux 6.18 davfs2's own folder lists end with EINVAL, on every server, so the test names its files.
+   */
   test("mounts a node, and copies, changes, renames and removes files, and folders", async ({ skip }) => {
     skip(unmountable() !== undefined, unmountable());
     const config = join(folder, "davfs2.conf");
@@ -180,7 +182,7 @@ describe("davfs2", () => {
       expect(files.paths).toEqual(["e/small", "e/ä & b"]);
       expect(files.bytesOf("e/small")!.toString()).toBe("one\ntwo\n");
       expect(sha256(files.bytesOf("e/ä & b")!)).toBe(sha256(large));
-      // By another mount, what somebody else has written meanwhile.
+      // Another user writes meanwhile, through another mount.
       await fetch(`${server.url}/e/small`, { method: "PUT", body: "of another" });
       await run("mount.davfs", mount);
       expect(await shell("cat mnt/e/small")).toBe("of another");

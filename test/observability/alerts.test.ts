@@ -14,8 +14,9 @@ import { Troubles } from "./alerts/troubles.js";
 import { isPrometheusMissing, Scraped } from "./support.js";
 
 /**
- * Each alert is made to happen in real clusters, seen by a real Prometheus, and ended as docs/operations.md says.
- * The clusters share it and run at once; a cluster's troubles come one after another.
+ * Each alert is caused in real clusters, observed by a real Prometheus, and resolved as docs/operations.md
+ * describes. The clusters share one Prometheus and run concurrently; the troubles of one cluster are
+ * sequential.
  *
  * It needs root, openssl, and of Debian prometheus, faketime, strace and redis-server.
  */
@@ -75,12 +76,12 @@ describe.skipIf(isMissing)("each alert fires in its trouble and ends with it:", 
   }, 1_800_000);
 });
 
-test.skipIf(isMissing)("no alert is left out", () => {
+test.skipIf(isMissing)("every alert is covered", () => {
   const alerts = [...hastenedRules(1).matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
   expect(alerts.filter((name) => !troubles.seen.has(name))).toEqual([]);
 });
 
-test("the rules differ from those that are shipped in their durations alone", () => {
+test("the tested rules differ from the shipped ones only in their durations", () => {
   const without = (text: string) => text.replaceAll(/(\bfor: |\[)[\d.]+[smh]/g, "$1");
   const hastened = hastenedRules(hasteFactor);
   expect(without(hastened)).toBe(without(hastenedRules(1)));

@@ -9,7 +9,7 @@ import { freePorts } from "../free-ports.js";
 import { dist } from "../support/built.js";
 import { isPrometheusMissing, Scraped } from "./support.js";
 
-/** Each query of each dashboard is asked of a real Prometheus that scrapes a cluster under faults. */
+/** Each query of each dashboard is sent to a real Prometheus that scrapes a cluster under faults. */
 
 const folder = fileURLToPath(new URL("../../deploy/grafana", import.meta.url));
 
@@ -24,10 +24,10 @@ interface Dashboard {
 const boardOf = (name: string): Dashboard =>
   JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")) as Dashboard;
 
-/** As Grafana fills in its variables. */
+/** Fills in the variables, as Grafana does. */
 const filledIn = (expr: string) => expr.replaceAll("$instance", ".*").replaceAll("$__rate_interval", "20s");
 
-/** The queries of a dashboard that get no number. */
+/** The queries of a dashboard that return no number. */
 async function withoutNumbers(scraped: Scraped, name: string): Promise<string[]> {
   const asked = boardOf(name).panels.flatMap(({ title, targets }) =>
     targets.map(async ({ expr }) =>
@@ -37,7 +37,7 @@ async function withoutNumbers(scraped: Scraped, name: string): Promise<string[]>
   return (await Promise.all(asked)).flat();
 }
 
-/** Does it again and again, whether it fails or not. */
+/** Repeats the work, ignoring failures. */
 function again(work: () => Promise<unknown>): { end(): Promise<void> } {
   const over = new AbortController();
   const loop = async (): Promise<void> => {
@@ -57,7 +57,7 @@ function again(work: () => Promise<unknown>): { end(): Promise<void> } {
 
 const local = (port: number | undefined): string => `127.0.0.1:${port}`;
 
-/** A program that takes one lease after another, and serves its metrics. */
+/** A program that acquires and releases leases in a loop, and serves its metrics. */
 const contender = (farm: readonly string[], port: number) => `
   import { open } from ${JSON.stringify(join(dist, "index.js"))};
   import { createMetrics } from ${JSON.stringify(join(dist, "entry/metrics.js"))};
@@ -71,7 +71,7 @@ const contender = (farm: readonly string[], port: number) => `
 
 const ids = ["a", "b", "c"] as const;
 
-test("the dashboards ask for metrics that there are", () => {
+test("the dashboards query only existing metrics", () => {
   const known = new Set(
     [...Object.entries(catalogue), ...Object.entries(filesCatalogue)].flatMap(([name, { kind, unit }]) => {
       const full = unit === "" ? name : `${name}_${unit}`;
@@ -91,7 +91,7 @@ test.skipIf(isPrometheusMissing)(
   async () => {
     await using scraped = new Scraped();
     const [prometheus = 0, port, , , first = 0] = await freePorts(9);
-    // Three members and two workers, of which one that holds a lease is killed now and then.
+    // Three members and two workers. A worker that holds a lease is killed from time to time.
     scraped.leasehold(
       ["up", "--port", String(port), "--metrics-port", String(first)],
       ["--members", "3", "--workers", "2", "--resources", "1"],
@@ -145,7 +145,7 @@ test.skipIf(isPrometheusMissing)(
 );
 
 test.skipIf(isPrometheusMissing)(
-  "stores: every panel has numbers when one of three has gone",
+  "stores: every panel has numbers when one of three is gone",
   async () => {
     await using scraped = new Scraped();
     const [prometheus = 0, ...ports] = await freePorts(3);
@@ -167,7 +167,7 @@ test.skipIf(isPrometheusMissing)(
 );
 
 test.skipIf(isPrometheusMissing)(
-  "files: every panel has numbers while a node is gone, and without a majority one says so",
+  "files: every panel has numbers while a node is gone, and shows it when there is no majority",
   async () => {
     await using scraped = new Scraped();
     const ports = await freePorts(13);

@@ -24,11 +24,11 @@ test("Prometheus accepts the alert rules", () => {
   expect(promtool("check", "rules", "leasehold.rules.yml")).toMatchObject({ status: 0 });
 });
 
-test("each alert fires in the trouble that it is for, and not in good times", () => {
+test("each alert fires in its trouble, and not in normal operation", () => {
   expect(promtool("test", "rules", "leasehold.rules.test.yml")).toMatchObject({ status: 0 });
 });
 
-test("the rules ask for metrics of the catalogues alone", () => {
+test("the rules query only metrics of the catalogues", () => {
   const text = readFileSync(join(folder, "leasehold.rules.yml"), "utf8");
   const asked = new Set(text.match(/\bleasehold_\w+/g));
   const known = Object.entries({ ...catalogue, ...filesCatalogue }).flatMap(([name, { kind, unit }]) => {
@@ -39,7 +39,7 @@ test("the rules ask for metrics of the catalogues alone", () => {
   expect([...asked].filter((name) => !known.includes(name))).toEqual([]);
 });
 
-test("the rules ask for buckets that there are", () => {
+test("the rules query only existing buckets", () => {
   const text = readFileSync(join(folder, "leasehold.rules.yml"), "utf8");
   const asked = [...text.matchAll(/leasehold_renewal_slack_ratio_bucket\{le="(.*?)"/g)].map(([, le]) =>
     Number(le),

@@ -9,7 +9,7 @@ import { dist } from "../support/built.js";
 
 export const rules = fileURLToPath(new URL("../../deploy/prometheus/leasehold.rules.yml", import.meta.url));
 
-/** For machines that are very busy. */
+/** Long, for very busy machines. */
 const waitMs = 150_000;
 
 interface Answer {
@@ -23,7 +23,7 @@ interface Answer {
 
 export const isPrometheusMissing = spawnSync("prometheus", ["--version"]).status !== 0;
 
-/** Processes in a folder of their own, and a real Prometheus that scrapes them each second. */
+/** Processes in a temporary folder, and a real Prometheus that scrapes them every second. */
 export class Scraped implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-prometheus-"));
   readonly #children: ChildProcess[] = [];
@@ -33,7 +33,7 @@ export class Scraped implements AsyncDisposable {
     return this.startWith({}, command, ...words);
   }
 
-  /** With these variables beside the usual ones. */
+  /** Starts a process with additional environment variables. */
   startWith(env: NodeJS.ProcessEnv, command: string, ...words: string[]): ChildProcess {
     const child = spawn(command, words, {
       cwd: this.folder,
@@ -48,12 +48,12 @@ export class Scraped implements AsyncDisposable {
     return this.start(process.execPath, join(dist, "cli/main.js"), ...words.flat());
   }
 
-  /** Scrapes these, as `host:port`. */
+  /** Starts Prometheus with these targets, as `host:port`. */
   scrape(prometheus: string, targets: readonly string[]): void {
     this.scrapeJobs(prometheus, { leasehold: targets }, rules);
   }
 
-  /** Scrapes the targets of each job, and evaluates the rules in that file. */
+  /** Starts Prometheus with the targets of each job and the rules in that file. */
   scrapeJobs(prometheus: string, jobs: Readonly<Record<string, readonly string[]>>, ruleFile: string): void {
     this.#prometheus = prometheus;
     const scrapeConfigs = Object.entries(jobs).map(([job, targets]) => ({
@@ -77,12 +77,12 @@ export class Scraped implements AsyncDisposable {
     );
   }
 
-  /** The values of all series; none while Prometheus doesn't answer. */
+  /** The values of all matching series; none while Prometheus doesn't answer. */
   async values(query: string): Promise<number[]> {
     return (await this.#asked(query)).map(({ value }) => Number(value[1]));
   }
 
-  /** The labels of all series. */
+  /** The labels of all matching series. */
   async labels(query: string): Promise<Readonly<Record<string, string>>[]> {
     return (await this.#asked(query)).map(({ metric }) => metric);
   }
@@ -97,7 +97,10 @@ export class Scraped implements AsyncDisposable {
     return data.result;
   }
 
-  /** The first value, as soon as it is the wanted one; else the last one after some time. */
+  /**
+   * Waits until the first value is the wanted one, and returns it. After some time, returns the last value
+   * instead.
+   */
   async settled(query: string, wanted: number): Promise<number | undefined> {
     for (const endMs = performance.now() + waitMs; ;) {
       const [value] = await this.values(query);
@@ -106,7 +109,7 @@ export class Scraped implements AsyncDisposable {
     }
   }
 
-  /** Whether a series has a number within some time. */
+  /** Whether any matching series has a number within some time. */
   async hasNumbers(query: string): Promise<boolean> {
     for (const endMs = performance.now() + waitMs; ;) {
       if ((await this.values(query)).some((value) => Number.isFinite(value))) return true;

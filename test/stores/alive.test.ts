@@ -10,7 +10,7 @@ import { PostgresServer } from "./servers/postgres.js";
 import { RedisServer } from "./servers/redis.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";
 
-/** As `test/e2e/alive.test.ts`, on stores that have connections and devices. */
+/** Like `test/e2e/alive.test.ts`, on stores that have connections and devices. */
 
 let folder: string;
 let redis: RedisServer;
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const keys = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 
-describe("a process lives as long as it waits or holds, and not because leases are open", () => {
+describe("a process stays alive while it waits or holds, but not because leases are open", () => {
   test.each<[string, () => URL | string, string]>([
     ["Redis", () => redis.url(), "6s"],
     ["PostgreSQL", () => postgres.url(), "6s"],

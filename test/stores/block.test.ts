@@ -19,7 +19,7 @@ const run = promisify(execFile);
 const layout = { slots: 16, regions: 32, delayMs: 150, slotLeaseMs: 10_000 };
 const mediumBytes = sizeBytesOf(layout);
 
-/** Empty if loop devices can be made here, else why not, as the rest of a title. */
+/** Empty if loop devices can be created here; otherwise the reason, as the end of a title. */
 const obstacle = ((): string => {
   try {
     execFileSync("losetup", ["--find"], { stdio: "pipe" });

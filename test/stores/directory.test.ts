@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** The counter as it stands, which must be whole. */
+/** The counter's value. It must be complete. */
 async function readCounter(): Promise<number> {
   const store = await openDirectoryStore(new URL(url), { writer: "reader" });
   const answer = await store.perform({ op: "read", register });
@@ -35,7 +35,7 @@ async function readCounter(): Promise<number> {
 }
 
 describe("processes on one directory", () => {
-  test("that are killed at any moment leave the old or the new content, and the next goes on", async () => {
+  test("that are killed at any moment leave the old or the new content, and the next process continues", async () => {
     let confirmed = 0;
     for (let round = 0; round < 25; round++) {
       const writer = new WriterProcess(url, "forever");
@@ -61,7 +61,7 @@ describe("processes on one directory", () => {
     expect(await readCounter()).toBe(400);
   });
 
-  test("that are stopped while they write and go on later undo nothing", async () => {
+  test("that are stopped while they write, and resume later, undo nothing", async () => {
     const writers = Array.from({ length: 3 }, () => new WriterProcess(url, "forever"));
     await Promise.all(writers.map((writer) => writer.hasBegun()));
     for (let round = 0; round < 20; round++) {
@@ -76,7 +76,7 @@ describe("processes on one directory", () => {
     const confirmed = writers.flatMap((writer) => writer.confirmed).sort((a, b) => a - b);
     expect(new Set(confirmed).size).toBe(confirmed.length);
     const found = await readCounter();
-    // Each of the three may have been killed with a write done and not yet confirmed.
+    // Each of the three may have been killed after its write and before the confirmation.
     expect(found - confirmed.length).toBeGreaterThanOrEqual(0);
     expect(found - confirmed.length).toBeLessThanOrEqual(3);
   });
@@ -111,7 +111,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     }
   };
 
-  test("refuses a write with STORE_FULL when it is full, and what stood there can be read", async () => {
+  test("refuses a write with STORE_FULL when it is full, and its content can still be read", async () => {
     await mounted("size=256k", async () => {
       const { store, answers } = await write("x".repeat(8_000));
       expect(answers.at(-1)).toMatchObject({ kind: "failed", error: { code: "STORE_FULL" } });
@@ -138,7 +138,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     });
   });
 
-  test("is not confused with the empty directory below it when it is unmounted", async () => {
+  test("is not confused with the empty mount point below it when it is unmounted", async () => {
     let store!: Awaited<ReturnType<typeof write>>["store"];
     const onlyMounted = () => openDirectoryStore(new URL(`${url}?mounted`), { writer: "w" });
     await mounted("size=1m", async () => {

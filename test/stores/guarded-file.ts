@@ -8,8 +8,8 @@ import {
 import type { Arena, Guard } from "../e2e/arena.js";
 
 /**
- * A file that holders write to, as `examples/fenced-file.mjs` has it: each write carries a token, the greatest one stands in the file,
- * and a smaller one is refused. Every decision is in a journal before it is told.
+ * A file that holders write to, like that of `examples/fenced-file.mjs`: each write carries a token, the file
+ * contains the greatest one, and smaller ones are refused. Each decision is journaled before it is reported.
  */
 export class GuardedFile implements Guard {
   readonly path: string;

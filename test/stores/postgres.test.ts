@@ -45,7 +45,7 @@ describe("three servers", () => {
     });
   });
 
-  describe.runIf(existsSync(poolerProgram))("through a pooler of transactions", () => {
+  describe.runIf(existsSync(poolerProgram))("through a transaction pooler", () => {
     runStoreConformance({ describe, test }, "atomic", async () => {
       const server = servers[0]!;
       const [schema, pooler] = [`ground_${grounds++}`, await server.startPooler()];
@@ -63,7 +63,7 @@ describe("three servers", () => {
     });
   });
 
-  test("the last of 500 writes is read, and what an operation takes is reported", async () => {
+  test("the last of 500 writes is read, and the time of an operation is reported", async () => {
     for (const server of servers.slice(0, 2)) {
       const store = await open(server.url("latency"));
       const { id } = await write(store, "r", "0");
@@ -75,7 +75,7 @@ describe("three servers", () => {
   });
 });
 
-describe("what can be forgotten", () => {
+describe("lost data", () => {
   test("a crash loses nothing, also where commits are asynchronous by default", async () => {
     const server = await start({ synchronous_commit: "off", wal_writer_delay: "10s" });
     const store = await open(server.url());
@@ -87,7 +87,7 @@ describe("what can be forgotten", () => {
     await expect.poll(() => read(store, "r").catch(String)).toEqual(before);
   });
 
-  test("a standby that takes over is another store, though it has the same marker", async () => {
+  test("a standby that takes over is a different store, although it has the same marker", async () => {
     const primary = await start();
     const before = await write(await open(primary.url()), "r", "before");
     const standby = await primary.startStandby();
@@ -103,7 +103,7 @@ describe("what can be forgotten", () => {
     expect(after.id.split("@")[0]).toBe(before.id.split("@")[0]);
   });
 
-  test("without fsync a restart counts as forgetting", async () => {
+  test("without fsync a restart counts as a loss of data", async () => {
     const server = await start({ fsync: "off" });
     const store = await open(server.url());
     expect(store.traits.durable).toBe(false);
@@ -113,7 +113,7 @@ describe("what can be forgotten", () => {
     expect((await read(store, "r")).id).not.toBe(id);
   });
 
-  test("nothing is written while somebody empties the table, not even what was never there", async () => {
+  test("nothing is written while the table is being emptied, not even a new row", async () => {
     const [server] = servers as [PostgresServer];
     const store = await open(server.url("emptied"));
     const { id } = await write(store, "r", "before");
@@ -142,8 +142,8 @@ describe("what can be forgotten", () => {
   });
 });
 
-describe("bad days", () => {
-  test("a write to a row that another transaction locks is done when that ends, and not before", async () => {
+describe("failures", () => {
+  test("a write to a row that another transaction has locked waits until that transaction ends", async () => {
     const [server] = servers as [PostgresServer];
     const store = await open(server.url("waits"));
     const { id } = await write(store, "r", "before");
@@ -167,7 +167,7 @@ describe("bad days", () => {
     await expect.poll(() => read(store, "r").then(({ text }) => text)).toBe("next");
   });
 
-  test("a server that is killed fails at once, and is found again", async () => {
+  test("operations fail at once when the server is killed, and it is found again", async () => {
     const server = await start();
     const store = await open(server.url());
     await write(store, "r", "before");
@@ -180,7 +180,7 @@ describe("bad days", () => {
     expect((await read(store, "r")).text).toBe("before");
   });
 
-  test("opening a server that has stopped can be given up", async () => {
+  test("opening a server that is stopped can be cancelled", async () => {
     const server = await start();
     server.freeze();
     const signal = AbortSignal.timeout(200);
@@ -239,7 +239,7 @@ describe("bad days", () => {
     );
   });
 
-  test("a table of somebody else is left as it is", async () => {
+  test("a table that does not belong to Leasehold is left unchanged", async () => {
     const [server] = servers as [PostgresServer];
     await server.query(
       "create schema theirs; create table theirs.registers (register text primary key, owner text)",
@@ -251,7 +251,7 @@ describe("bad days", () => {
     expect(await server.query("select * from theirs.registers")).toEqual([{ register: "car", owner: "me" }]);
   });
 
-  test.runIf(process.getuid?.() === 0)("a write to a disk that is full fails with STORE_FULL", async () => {
+  test.runIf(process.getuid?.() === 0)("a write to a full disk fails with STORE_FULL", async () => {
     const server = await start();
     const place = join(server.directory, "small");
     await run("mkdir", [place]);

@@ -9,13 +9,14 @@ import { Arena, expectClean, random, report } from "../e2e/arena.js";
 import { GuardedFile } from "./guarded-file.js";
 
 /**
- * Real processes on three directories: holders are killed and stopped, stores go away or hang, and meanwhile the holder of the
- * lease writes to a file that checks its token. The journals are judged: who held what when, and what the file accepted.
+ * Real processes on three directories: holders are killed and stopped, and stores go away or hang, while the
+ * holder of the lease writes to a file that checks its token. Afterwards the journals are checked: who held
+ * the lease when, and which writes the file accepted.
  */
 
 const leaseMs = 2_000;
 const settings = `ttlMax=${leaseMs}ms&maxStoreLatency=300ms`;
-/** A busy machine runs everything late by this much. */
+/** The delay that a busy machine may add anywhere. */
 const noiseMs = 1_000;
 
 let root: string;
@@ -40,7 +41,7 @@ function addWriters(count: number): void {
   arena.addHolders(count, { resources: ["file"], holdMs: [30_000, 30_000], writes: true });
 }
 
-/** Judges the run; the file must have been written to. */
+/** Checks the journals of the run. The file must have been written to. */
 async function judge() {
   const history = await arena.judge();
   expectClean(history);
@@ -48,7 +49,7 @@ async function judge() {
   return history;
 }
 
-test("another takes over within what is promised when holders are killed again and again", async () => {
+test("another takes over within the promised time when holders are killed again and again", async () => {
   addWriters(3);
   for (let kills = 0; kills < 5; kills++) {
     await sleep(random(0, leaseMs));
@@ -82,8 +83,8 @@ test("a holder that is stopped past its expiry writes nothing after its successo
   expect(history.lossesFoundAfterPause).toBe(5);
 });
 
-describe("a store that is away", () => {
-  test("costs nobody a lease while the others are there; and is of use again when it is back", async () => {
+describe("an unavailable store", () => {
+  test("costs no holder its lease while the others are available, and is used again when it is back", async () => {
     addWriters(2);
     const first = await arena.holderOf("file");
     const away = (store: string) => renameSync(join(root, store), join(root, `${store}.away`));
@@ -95,7 +96,7 @@ describe("a store that is away", () => {
       back(store);
       await sleep(leaseMs);
     }
-    // With two away nobody can hold anything for long; then it goes on.
+    // With two stores away no lease can be kept for long. Afterwards leases continue.
     away("a");
     away("b");
     await sleep(2 * leaseMs);
@@ -107,10 +108,10 @@ describe("a store that is away", () => {
     await judge();
   });
 
-  test("is left alone when an empty directory has come in its place", async () => {
+  test("is not used when an empty directory has replaced it", async () => {
     addWriters(2);
     const first = await arena.holderOf("file");
-    // Holders write there meanwhile.
+    // Holders write to it meanwhile.
     rmSync(join(root, "b"), { recursive: true, maxRetries: 20, retryDelay: 5 });
     mkdirSync(join(root, "b"));
     await sleep(2 * leaseMs);
@@ -120,7 +121,7 @@ describe("a store that is away", () => {
   });
 });
 
-test("leases stay exclusive while holders are killed and stopped and stores go and come back", async () => {
+test("leases stay exclusive while holders are killed and stopped, and stores go away and come back", async () => {
   addWriters(4);
   const end = performance.now() + 25_000;
   for (let store = 0; performance.now() < end; store++) {
@@ -189,7 +190,7 @@ describe.skipIf(!canFreeze)("a store that hangs (needs root, to mount and freeze
     await eventually("the job runs", () => first.stderr().includes("begun"));
     store.freeze();
     try {
-      // What the process behind has under way never ends, and its outputs are closed all the same.
+      // The operation in flight in the store's process never ends, but the outputs are closed.
       expect(await first.finished).toMatchObject({ code: 3, stdout: "done\n" });
       for (const words of [["status"], ["get", "job"], ["run", "job", "--wait", "10s"]]) {
         const end = words[0] === "run" ? ["--", "sh", "-c", "exit 4"] : [];

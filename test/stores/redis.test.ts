@@ -46,7 +46,7 @@ describe("three servers", () => {
     });
   });
 
-  test("the last of 500 writes is read, and what an operation takes is reported", async () => {
+  test("the last of 500 writes is read, and the time of an operation is reported", async () => {
     for (const server of servers.slice(0, 2)) {
       const store = await open(server.url("latency"));
       const { id } = await write(store, "r", "0");
@@ -58,8 +58,8 @@ describe("three servers", () => {
   });
 });
 
-describe("what can be forgotten", () => {
-  test("a server without persistence is not durable, and its findings say that a restart counts as forgetting", async () => {
+describe("lost data", () => {
+  test("a server without persistence is not durable, and its findings report that a restart loses data", async () => {
     const server = await start();
     const store = await open(server.url());
     expect(store.traits.durable).toBe(false);
@@ -79,7 +79,7 @@ describe("what can be forgotten", () => {
     expect(after.id).not.toBe(before.id);
   });
 
-  test("a restart that brings an old snapshot back, with the old marker, is noticed", async () => {
+  test("a restart that restores an old snapshot, with the old marker, is noticed", async () => {
     const server = await start();
     const store = await open(server.url());
     await write(store, "r", "before");
@@ -107,7 +107,7 @@ describe("what can be forgotten", () => {
     expect(await read(store, "r")).toEqual(before);
   });
 
-  test("a server that suspends its syncs while it rewrites its file is not durable", async () => {
+  test("a server that suspends its syncs during a rewrite of its file is not durable", async () => {
     const server = await start({ durable: true, settings: [["no-appendfsync-on-rewrite", "yes"]] });
     const store = await open(server.url());
     expect(store.traits.durable).toBe(false);
@@ -116,7 +116,7 @@ describe("what can be forgotten", () => {
     );
   });
 
-  test("a server that is durable no longer is another one", async () => {
+  test("a server that is no longer durable is a different store", async () => {
     const server = await start({ durable: true });
     const { id } = await read(await open(server.url()), "r");
     await server.command("CONFIG SET appendfsync everysec");
@@ -128,8 +128,8 @@ describe("what can be forgotten", () => {
   });
 });
 
-describe("bad days", () => {
-  test("a server that has stopped answers nothing, and goes on where it was", async () => {
+describe("failures", () => {
+  test("a server that is stopped does not answer, and resumes where it was", async () => {
     const server = await start();
     const store = await open(server.url());
     await write(store, "r", "before");
@@ -142,7 +142,7 @@ describe("bad days", () => {
     expect((await read(store, "r")).text).toBe("before");
   });
 
-  test("an answer that does not come at all ends by itself, and the next one has a connection of its own", async () => {
+  test("an operation whose answer never comes ends by itself, and the next one uses a new connection", async () => {
     const server = await start();
     const store = await open(server.url());
     server.freeze();
@@ -153,7 +153,7 @@ describe("bad days", () => {
     expect((await read(store, "r")).text).toBeUndefined();
   });
 
-  test("a server that is killed fails at once, and is found again", async () => {
+  test("operations fail at once when the server is killed, and it is found again", async () => {
     const server = await start({ durable: true });
     const store = await open(server.url());
     await write(store, "r", "before");
@@ -171,14 +171,14 @@ describe("bad days", () => {
     await expect.poll(() => read(store, "r").then(({ text }) => text, String)).toBe("before");
   });
 
-  test("opening a server that has stopped can be given up", async () => {
+  test("opening a server that is stopped can be cancelled", async () => {
     const server = await start();
     server.freeze();
     const signal = AbortSignal.timeout(200);
     await expect(openRedisStore(server.url(), { writer: "test", signal })).rejects.toThrow(/timeout/);
   });
 
-  test("a wrong or missing password is refused with STORE_PERMISSION, and none is repeated", async () => {
+  test("a wrong or missing password is refused with STORE_PERMISSION, without a retry", async () => {
     const server = await start({ password: "the-right-one-4711" });
     const missing = await refusalOf(openRedisStore, server.url());
     expect(missing).toMatchObject(failing("STORE_PERMISSION", /NOAUTH/));
@@ -195,7 +195,7 @@ describe("bad days", () => {
     expect(JSON.stringify([store.traits, store.findings])).not.toContain("4711");
   });
 
-  test("a user that may not use the key is refused with STORE_PERMISSION, one that may not use CONFIG is served", async () => {
+  test("a user without access to the key is refused with STORE_PERMISSION, one without CONFIG is accepted", async () => {
     const server = await start();
     await server.command("ACL SETUSER narrow on >secret-4711 ~other:* +@all");
     const url = server.url();
@@ -226,7 +226,7 @@ describe("bad days", () => {
     );
   });
 
-  test("a server that is full fails writes with STORE_FULL, and what stood there can be read", async () => {
+  test("a full server fails writes with STORE_FULL, and its content can still be read", async () => {
     const server = await start();
     const store = await open(server.url());
     const { id } = await write(store, "r", "before");
@@ -238,7 +238,7 @@ describe("bad days", () => {
     expect(await refusalOf(openRedisStore, server.url())).toMatchObject(failing("STORE_FULL", /OOM/));
   });
 
-  test("something else under the key is refused with STORE_FOREIGN and left as it is", async () => {
+  test("a key of another kind is refused with STORE_FOREIGN and left unchanged", async () => {
     const server = await start();
     await server.command("SET leasehold mine");
     expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
@@ -247,7 +247,7 @@ describe("bad days", () => {
     expect(await server.command("GET leasehold")).toContain("mine");
   });
 
-  test("a node of a cluster is refused unless it has the key", async () => {
+  test("a node of a cluster is refused unless it owns the key", async () => {
     const node = async () =>
       start({
         settings: [

@@ -21,7 +21,7 @@ async function open(url: URL): Promise<OpenedStore> {
   return store;
 }
 
-/** As an administrator of the bucket would. */
+/** A client with the rights of an administrator. */
 function client(url: URL): S3Client {
   const credentials = () => Promise.resolve({ accessKeyId, secretAccessKey });
   return new S3Client(parseS3Url(url, {}, undefined), credentials, sign);
@@ -56,7 +56,7 @@ describe("three servers", () => {
     });
   }
 
-  test("the last of 300 writes is read, and what an operation takes is reported", async () => {
+  test("the last of 300 writes is read, and the time of an operation is reported", async () => {
     const store = await open(servers[0]!.url("leases", "latency"));
     const { id } = await write(store, "r", "0");
     const reads = await measure(300, () => read(store, "r"));
@@ -67,7 +67,7 @@ describe("three servers", () => {
   });
 });
 
-/** As tools do that empty a bucket: object by object, in the order of the keys. */
+/** Empties the bucket like common tools: object by object, in the order of the keys. */
 async function empty(url: URL): Promise<void> {
   const bucket = client(url);
   for (;;) {
@@ -90,7 +90,7 @@ describe("a server that must be refused", () => {
     );
   });
 
-  /** The real server behind something that takes conditions off, and signs itself. */
+  /** A proxy before the real server that removes a condition and signs the request anew. */
   const without = (condition: string): OnTheWay => {
     const real = client(servers[0]!.url("leases"));
     return async (asked, forward) => {
@@ -105,7 +105,7 @@ describe("a server that must be refused", () => {
   test.each([
     ["if-none-match", /created an object that exists|wrote an object and read it/],
     ["if-match", /refused with and without quotes|replaced an object under/],
-  ])("a server behind a proxy that takes %s off is refused with STORE_UNFIT", async (condition, message) => {
+  ])("a server behind a proxy that removes %s is refused with STORE_UNFIT", async (condition, message) => {
     const proxy = await startProxy(servers[0]!.endpoint, without(condition));
     onTestFinished(() => proxy.close());
     const url = new URL(`s3://leases/stripped?endpoint=${proxy.endpoint}`);
@@ -113,7 +113,7 @@ describe("a server that must be refused", () => {
   });
 });
 
-describe("answers that must be looked into", () => {
+describe("ambiguous answers", () => {
   async function behind(onTheWay: OnTheWay): Promise<OpenedStore> {
     const proxy = await startProxy(servers[0]!.endpoint, onTheWay);
     onTestFinished(() => proxy.close());
@@ -135,7 +135,7 @@ describe("answers that must be looked into", () => {
     expect(statuses).toEqual([200, 200]);
   });
 
-  test("a write that is answered with 500 counts as written if it stands there, and fails if not", async () => {
+  test("a write that is answered with 500 counts as written if it is stored, and fails if not", async () => {
     let fails: "before" | "after" | undefined;
     const store = await behind(async (asked, forward) => {
       if (fails === undefined || asked.method !== "PUT") return forward();
@@ -167,7 +167,7 @@ describe("a bucket that is emptied", () => {
     expect(after.id).not.toBe(id);
   });
 
-  test("a write by one who has not noticed that the bucket was emptied shows the new marker", async () => {
+  test("a write by a client that has not noticed that the bucket was emptied shows the new marker", async () => {
     const url = servers[0]!.url("unnoticed");
     await makeBucket(url);
     const store = await open(url);
@@ -182,7 +182,7 @@ describe("a bucket that is emptied", () => {
   });
 });
 
-describe("bad days", () => {
+describe("failures", () => {
   test("a bucket that is missing, or is removed later, fails with STORE_UNAVAILABLE", async () => {
     const [server] = servers as [S3Server];
     const refusal = await refusalOf(openS3Store, server.url("nowhere"), environment);
@@ -245,7 +245,7 @@ describe("bad days", () => {
     expect(refusal).toMatchObject(failing("STORE_PERMISSION", /PutObject.*AccessDenied/));
   });
 
-  test("a write to a bucket that is full fails with STORE_FULL", async () => {
+  test("a write to a full bucket fails with STORE_FULL", async () => {
     const [server] = servers as [S3Server];
     const url = server.url("small");
     await makeBucket(url);
@@ -280,7 +280,7 @@ describe("bad days", () => {
     expect(await refusalOf(openS3Store, url, { HOME: home })).toMatchObject({ code: "STORE_PERMISSION" });
   });
 
-  test("a server that has stopped answers nothing, and goes on where it was", async () => {
+  test("a server that is stopped does not answer, and resumes where it was", async () => {
     const server = servers[1]!;
     const store = await open(server.url("leases", "stops"));
     const { id } = await write(store, "r", "before");
@@ -298,11 +298,11 @@ describe("bad days", () => {
       failing("STORE_UNAVAILABLE", /timeout/),
     );
     server.thaw();
-    // A ghost: its caller had given up long before.
+    // A late write: its caller had given up long before.
     await expect.poll(() => read(store, "r").then(({ text }) => text)).toBe("next");
   });
 
-  test("a server that is killed fails at once, and is found again", async () => {
+  test("operations fail at once when the server is killed, and it is found again", async () => {
     const server = servers[2]!;
     const store = await open(server.url("leases", "killed"));
     const { id } = await write(store, "r", "before");

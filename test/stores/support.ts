@@ -43,14 +43,14 @@ export function replace(
   });
 }
 
-/** The error that an operation fails with. */
+/** The error with which an operation fails. */
 export async function failureOf(answer: Promise<StoreAnswer>): Promise<LeaseholdError> {
   const { kind, ...rest } = await answer;
   if (kind !== "failed" || !("error" in rest)) throw new Error(`it was answered with ${kind}`);
   return rest.error;
 }
 
-/** What opening is refused with; nothing of the secrets may be in it, however it is printed. */
+/** The error with which opening is refused. However it is printed, it must contain no secrets. */
 export async function refusalOf(
   open: OpenStore,
   url: URL,
@@ -70,17 +70,17 @@ export async function refusalOf(
   return error;
 }
 
-/** For `toMatchObject`: an error with this code and a message like this. */
+/** For `toMatchObject`: an error with this code and a matching message. */
 export function failing(code: ErrorCode, message: RegExp): object {
   return { code, message: expect.stringMatching(message) as string };
 }
 
-/** A figure for people, who read it in what the tests print. */
+/** Prints a figure for the readers of the test's output. */
 export function report(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Median and 99th percentile of an operation, one after another, ms. */
+/** Runs an operation sequentially. Returns its median and 99th percentile in ms. */
 export async function measure(times: number, run: (index: number) => Promise<unknown>): Promise<string> {
   const tookMs: number[] = [];
   for (let index = 0; index < times; index++) {

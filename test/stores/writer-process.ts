@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** `writer.mjs` as a process: what it was told is written, and ways to end it. */
+/** `writer.mjs` as a process: its confirmed writes, and ways to end it. */
 export class WriterProcess {
-  /** Resolves with its exit code when it has ended and all that it wrote has come. */
+  /** Resolves with the exit code once the process has ended and all its output was read. */
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcess;
   #output = "";

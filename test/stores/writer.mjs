@@ -3,8 +3,8 @@ import { openBlockStore } from "../../packages/leasehold/dist/stores/block/open.
 import { openDirectoryStore } from "../../packages/leasehold/dist/stores/directory/open.js";
 
 /**
- * A process to be killed: `writer.mjs URL count|forever`. Counts up in the register `counter`, each number when the store has
- * confirmed it written to standard output, synchronously.
+ * A process that tests kill: `writer.mjs URL count|forever`. It increments the register `counter`, and writes
+ * each number to standard output, synchronously, once the store has confirmed it.
  */
 const [url, limit] = process.argv.slice(2);
 const address = new URL(url);

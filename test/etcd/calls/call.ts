@@ -1,16 +1,16 @@
 /**
- * One call of `etcdctl`, as words with spaces between them, or as a list of words. `$NAME` is what an earlier
- * call of the group has kept under that name.
+ * One call of `etcdctl`, as words separated by spaces, or as a list of words. `$NAME` stands for the text
+ * that an earlier call of the group has kept under this name.
  */
 export interface Call {
   readonly words: string | readonly string[];
-  /** Given on standard input, which is closed then. */
+  /** Written to standard input, which is then closed. */
   readonly input?: string;
-  /** What of its output later calls use: the first bracket of each pattern. */
+  /** Parts of the output for later calls: the first capture group of each pattern. */
   readonly keep?: Readonly<Record<string, RegExp>>;
-  /** It does not end by itself: it is ended when so many lines have been written, or after some seconds. */
+  /** For a call that does not end by itself: it is ended after this many lines, or after some seconds. */
   readonly lines?: number;
-  /** Why ours says something else. A call that is listed and does not differ makes the test red. */
+  /** Why our output differs. A listed call that does not differ fails the test. */
   readonly differs?: string;
   /** Why only the exit code is compared. */
   readonly onlyExit?: string;
@@ -18,7 +18,7 @@ export interface Call {
   readonly onlyRun?: string;
 }
 
-/** Calls one after another, on servers of their own. */
+/** Sequential calls, on separate servers. */
 export interface Group {
   readonly title: string;
   readonly servers?: number;

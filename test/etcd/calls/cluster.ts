@@ -4,7 +4,7 @@ const mostOfMebibyte = "x".repeat(1_200_000);
 const fill = (key: string): Call => ({ words: `put big/${key}`, input: mostOfMebibyte });
 const onlyRun = "each counts what it keeps in its own way";
 
-/** Who is there and how they are. */
+/** Members and their state. */
 export const cluster: readonly Group[] = [
   {
     title: "one server tells of itself",

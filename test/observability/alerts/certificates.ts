@@ -8,7 +8,7 @@ export const certificatePorts = 9;
 
 export const certificateTargets = (at: readonly string[]): string[] => at.slice(0, 3);
 
-/** A member, a server of a core and a node of files, each with certificates of one authority. */
+/** A member, a server of a core and a node of files, each with certificates of one CA. */
 export async function troubleCertificates(troubles: Troubles, at: readonly string[]): Promise<void> {
   const { scraped } = troubles;
   const pki = join(scraped.folder, "pki");

@@ -14,7 +14,7 @@ export const coreTargets = (at: readonly string[]): string[] => at.slice(0, 3);
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** Three servers with the least quota. */
+/** Three servers with the smallest quota. */
 export async function troubleCore(troubles: Troubles, at: readonly string[]): Promise<void> {
   const { scraped } = troubles;
   const cluster = ids.map((id, index) => `${id}=http://${at[3 + index]}`).join(",");
@@ -60,7 +60,8 @@ export async function troubleCore(troubles: Troubles, at: readonly string[]): Pr
       const range = { key: base64("big/"), range_end: base64("big0") };
       const { said } = await ask("deleterange", range);
       const { header } = JSON.parse(said) as { header: { revision: string } };
-      // The leader may have compacted it already, as history takes more than three quarters of the quota.
+      // The leader may already have compacted this revision, since history takes more than three quarters of
+      // the quota.
       const compaction = await ask("compaction", { revision: header.revision });
       expect(compaction.said).toMatch(/^\{"header":|has been compacted/);
       const alarm = (body: object) =>

@@ -23,7 +23,7 @@ export const filesPorts = 12;
 
 export const filesTargets = (at: readonly string[]): string[] => at.slice(9, 12);
 
-/** Three nodes, each on a disk (in memory) with a little more room than its alert asks for. */
+/** Three nodes, each on a disk in memory with slightly more room than its alert requires. */
 export async function troubleFiles(troubles: Troubles, at: readonly string[]): Promise<void> {
   const { scraped } = troubles;
   const disks = ids.map((id) => join(scraped.folder, `disk-${id}`));
@@ -83,7 +83,7 @@ async function troubleNodes(
 
   await areServing();
   await expect.poll(() => put(0, "data", "x".repeat(600_000)), { timeout: 60_000 }).toBe(201);
-  // Neither the node that is asked, nor the one that names are changed by.
+  // The victim is neither the node that gets the requests nor the primary of names.
   const primaries = await Promise.all(
     ids.map(
       async (_, index) => (await scraped.values(`leasehold_files_primaries{instance="${at[9 + index]}"}`))[0],
@@ -115,7 +115,7 @@ async function troubleNodes(
     ended: "space is made",
     make: () => {
       const { bavail, bsize } = statfsSync(disks[victim]!);
-      // All of it: a megabyte would take small changes for minutes.
+      // Fill the disk completely: with a megabyte free, small changes would continue for minutes.
       fill(bavail * bsize);
     },
     mend: () => rmSync(ballast),
@@ -179,7 +179,7 @@ async function troubleNodes(
   await working();
 }
 
-/** Overwrites some bytes of each block in each data file: the slot of an earlier version may be free. */
+/** Overwrites some bytes of every block in every data file, as the slot of an earlier version may be free. */
 function damage(folder: string): void {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".blocks"),

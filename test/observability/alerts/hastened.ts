@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { rules } from "../support.js";
 
-/** Minutes are too long for a test: five become ten seconds. */
+/** The factor by which durations are shortened for tests: five minutes become ten seconds. */
 export const hasteFactor = 30;
 
 const secondsOf = { s: 1, m: 60, h: 3_600 } as const;
 
 /**
- * The rules that are shipped, with each `for:` and each window (`[5m]`) divided by `factor`. Expressions, thresholds
- * and labels stay as they are.
+ * The shipped rules, with each `for:` and each window (`[5m]`) divided by `factor`. Expressions, thresholds
+ * and labels are unchanged.
  */
 export function hastenedRules(factor: number): string {
   return readFileSync(rules, "utf8").replace(

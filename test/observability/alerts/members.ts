@@ -6,7 +6,10 @@ import { FakeClock } from "../../e2e/fake-clock.js";
 import { dist } from "../../support/built.js";
 import { repeatedly, type Troubles } from "./troubles.js";
 
-/** A program that holds a lease and takes it again; two signals block its event loop, for longer or shorter. */
+/**
+ * A program that holds a lease, and acquires it again after a loss. Two signals block its event loop, for a
+ * shorter or a longer time.
+ */
 const holder = (urls: readonly string[], metrics: string) => `
   import { open } from ${JSON.stringify(join(dist, "index.js"))};
   import { createMetrics } from ${JSON.stringify(join(dist, "entry/metrics.js"))};
@@ -30,10 +33,10 @@ const ids = ["a", "b", "c"] as const;
 
 export const memberPorts = 7;
 
-/** The targets of Prometheus among these addresses. */
+/** Those of these addresses that Prometheus scrapes. */
 export const memberTargets = (at: readonly string[]): string[] => at.slice(3, 7);
 
-/** Three members, of which one has a clock of its own, and a program with a lease of four seconds. */
+/** Three members, one of them with a fake clock, and a program with a lease of four seconds. */
 export async function troubleMembers(troubles: Troubles, at: readonly string[]): Promise<void> {
   const { scraped } = troubles;
   const clocks = { c: new FakeClock(scraped.folder, "c"), holder: new FakeClock(scraped.folder, "holder") };
@@ -86,7 +89,7 @@ export async function troubleMembers(troubles: Troubles, at: readonly string[]):
       held.kill("SIGUSR2");
     },
     look: async () => {
-      // The runbook's first look.
+      // The first query of the runbook.
       const late = 'sum(increase(leasehold_event_loop_delay_seconds_sum{job="members"}[20s])) > bool 2';
       expect(await scraped.settled(late, 1)).toBe(1);
     },

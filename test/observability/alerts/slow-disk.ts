@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** What makes data durable: syncs, and the writes of files that are opened to be durable with each write. */
+/** The system calls that make data durable: syncs, and writes to files opened for synchronous writes. */
 const calls = "fsync,fdatasync,pwrite64,pwritev,pwritev2";
 
-/** Lets each write and sync of a process take longer, by strace, until the returned function is called. */
+/** Delays each write and sync of a process, with strace, until the returned function is called. */
 export function slowDisk(pid: number, delayMs: number): () => Promise<void> {
   const words = ["-f", "-p", String(pid), "-e", `trace=${calls}`, "-o", "/dev/null"];
   const inject = ["-e", `inject=${calls}:delay_exit=${delayMs * 1_000}`];

@@ -8,7 +8,7 @@ import { FreezableFolder } from "../../support/freezable-folder.js";
 import type { Scraped } from "../support.js";
 import { repeatedly, type Troubles } from "./troubles.js";
 
-/** A program that takes one lease after another. */
+/** A program that acquires and releases leases in a loop. */
 const worker = (farm: readonly string[], metrics: string) => `
   import { open } from ${JSON.stringify(join(dist, "index.js"))};
   import { createMetrics } from ${JSON.stringify(join(dist, "entry/metrics.js"))};
@@ -27,12 +27,12 @@ const worker = (farm: readonly string[], metrics: string) => `
 
 export const storePorts = 2;
 
-/** Programs with leases on three stores, of which the third has all the trouble. */
+/** Programs with leases on three stores. The third store has all the troubles. */
 export async function troubleStores(troubles: Troubles, [redis, folders]: readonly string[]): Promise<void> {
   await Promise.all([troubleRedis(troubles, redis!), troubleFolders(troubles, folders!)]);
 }
 
-/** An operation on a file system that hangs stays pending; more of them are refused. */
+/** An operation on a file system that hangs stays pending, and further ones are refused. */
 async function troubleFolders(troubles: Troubles, at: string): Promise<void> {
   const { scraped } = troubles;
   const [a, b, c] = ["a", "b", "c"].map((name) => join(scraped.folder, `store-${name}`));
@@ -56,7 +56,7 @@ async function troubleFolders(troubles: Troubles, at: string): Promise<void> {
   }
 }
 
-/** Leases need a majority of the farm, which is there all the time. */
+/** Leases need a majority of the farm, which is available throughout. */
 async function acquiresAt(scraped: Scraped, at: string): Promise<void> {
   const more = `sum(increase(leasehold_acquisitions_total{instance="${at}",outcome="acquired"}[10s])) > bool 0`;
   expect(await scraped.settled(more, 1)).toBe(1);
@@ -68,7 +68,7 @@ async function troubleRedis(troubles: Troubles, at: string): Promise<void> {
   const third = stores[2]!;
   const labels = `store=~".*:${third.port}.*"`;
   try {
-    // With the default of 500 ms an operation would fail before it is slow.
+    // With the default of 500 ms an operation would fail before it counts as slow.
     const farm = stores.map((store) => `delta+${store.url().href}&ttlMax=6s&maxStoreLatency=2s`);
     scraped.start(process.execPath, "--input-type=module", "-e", worker(farm, at));
     await acquiresAt(scraped, at);
@@ -91,7 +91,7 @@ async function troubleRedis(troubles: Troubles, at: string): Promise<void> {
       mend: () => end(),
     });
     await troubles.happen({
-      // Clients of Redis end an operation without an answer themselves, so that it doesn't stay pending.
+      // Redis clients end an operation without an answer themselves, so it doesn't stay pending.
       alerts: { StoreFailing: labels },
       made: "a Redis is stopped (SIGSTOP)",
       ended: "it goes on",

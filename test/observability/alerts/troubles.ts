@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scraped } from "../support.js";
 
-/** For a busy machine: an alert that takes longer to fire or to end is broken. */
+/** Long, for busy machines. An alert that takes longer to fire or to end is broken. */
 const waitMs = 400_000;
 
 export interface Trouble {
-  /** The alerts that fire, with further matchers of their labels: `{ LeaseLost: 'reason="expired"' }`. */
+  /** The alerts that must fire, with further label matchers: `{ LeaseLost: 'reason="expired"' }`. */
   readonly alerts: Readonly<Record<string, string>>;
-  /** How it is made to happen, and what ends it: for the table. */
+  /** The cause and the resolution, for the table. */
   readonly made: string;
   readonly ended: string;
   make(): unknown;
-  /** What the runbook says to look at shows the cause. */
+  /** Checks that the runbook's diagnosis shows the cause. */
   look?(): unknown;
-  /** What the runbook says to do. */
+  /** Performs the runbook's remedy. */
   mend(): unknown;
 }
 
-/** Troubles that a real Prometheus has seen begin and end. */
+/** Troubles that a real Prometheus observes from beginning to end. */
 export class Troubles {
   readonly scraped: Scraped;
   readonly seen = new Set<string>();
@@ -28,8 +28,8 @@ export class Troubles {
   }
 
   /**
-   * Makes it, waits until its alerts fire, looks, mends, and waits until the alerts have ended. What fails is kept, so
-   * that the next trouble is tried, too.
+   * Causes the trouble, waits until its alerts fire, diagnoses, remedies, and waits until the alerts have
+   * ended. Failures are collected, so that the next trouble is tried, too.
    */
   async happen(trouble: Trouble): Promise<void> {
     try {
@@ -77,7 +77,7 @@ export class Troubles {
   }
 }
 
-/** Does it again and again until the returned function is called. */
+/** Repeats the work until the returned function is called. */
 export function repeatedly(work: (signal: AbortSignal) => Promise<unknown>): () => Promise<void> {
   const over = new AbortController();
   const loop = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import pg from "pg";
 import { freePorts } from "../../free-ports.js";
 import { type Account, findProgram, makeDirectory, removeDirectory, run, ServerProcess } from "./process.js";
 
-/** Of Debian's package, newest first. */
+/** The folders of Debian's package, newest first. */
 const folders = [18, 17, 16, 15, 14].map((version) => `/usr/lib/postgresql/${version}/bin`);
 
 function program(name: string): string {
@@ -14,17 +14,23 @@ function program(name: string): string {
   );
 }
 
-/** Debian's package of the same name. */
+/** From Debian's package pgbouncer. */
 export const poolerProgram = "/usr/sbin/pgbouncer";
 
-/** PostgreSQL refuses to run as root: Debian's package has an account for it. */
+/**
+ * The account that runs the server. PostgreSQL refuses to run as root; Debian's package creates an account
+ * for it.
+ */
 async function account(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const id = async (kind: string) => Number(await run("id", [kind, "postgres"]));
   return { uid: await id("-u"), gid: await id("-g") };
 }
 
-/** A real PostgreSQL server on a free port. Its superuser `boss` needs no password on this machine; others do. */
+/**
+ * A real PostgreSQL server on a free port. Its superuser `boss` needs no password on this machine; other
+ * users do.
+ */
 export class PostgresServer {
   readonly port: number;
   readonly directory: string;
@@ -49,7 +55,7 @@ export class PostgresServer {
     return server;
   }
 
-  /** A standby that follows it. */
+  /** Starts a standby that replicates this server. */
   async startStandby(): Promise<PostgresServer> {
     const directory = await makeDirectory("postgres", this.#account);
     const standby = new PostgresServer((await freePorts(1))[0]!, directory, this.#account);
@@ -66,7 +72,7 @@ export class PostgresServer {
     return standby;
   }
 
-  /** A pooler in front of it that gives each transaction another connection. Resolves with its port and how it is stopped. */
+  /** Starts a transaction pooler before this server. Resolves with its port and a function that stops it. */
   async startPooler(): Promise<{ port: number; close(): Promise<void> }> {
     const port = (await freePorts(1))[0]!;
     const lines = [
@@ -91,7 +97,7 @@ export class PostgresServer {
     await appendFile(join(this.directory, "data", "postgresql.conf"), lines.join(""));
   }
 
-  /** From now on everybody but `boss` needs a password. */
+  /** Requires passwords from all users but `boss`. */
   async demandPasswords(): Promise<void> {
     const rules = "host all boss 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
     await writeFile(join(this.directory, "data", "pg_hba.conf"), rules);
@@ -127,7 +133,7 @@ export class PostgresServer {
     await this.#process.ready(async () => (await this.query("select 1")).length === 1);
   }
 
-  /** Only the process that accepts connections: those that have one keep it. */
+  /** Stops only the process that accepts connections. Existing connections continue. */
   freeze(): void {
     this.#process?.freeze();
   }
@@ -136,7 +142,7 @@ export class PostgresServer {
     this.#process?.thaw();
   }
 
-  /** As a crash would: nothing is flushed. */
+  /** Kills the server as a crash would: nothing is flushed. */
   async kill(): Promise<void> {
     await this.#process?.stop("SIGQUIT");
   }

@@ -5,9 +5,9 @@ import { chmod, chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Real servers, started by tests on free ports with a directory of their own, and stopped by them. */
+/** Real servers that tests start on free ports, each with a directory of its own, and stop. */
 
-/** What a server said is only shown when it does not start; the last part is enough for that. */
+/** The end of a server's output is kept, for the error when the server does not start. */
 const outputCharactersMax = 4_000;
 
 export interface Account {
@@ -46,7 +46,7 @@ export class ServerProcess {
     this.#child.on("error", (error) => (this.#output += String(error)));
   }
 
-  /** Asks until it is ready, or fails with what it said. */
+  /** Polls until the server is ready, or throws with the server's output. */
   async ready(isReady: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
     const endMs = performance.now() + withinMs;
     while (!(await isReady().catch(() => false))) {
@@ -107,7 +107,7 @@ export async function removeDirectory(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** The first of these files that exists, or an error that says what to install. */
+/** The first of these files that exists, or an error that names the package to install. */
 export function findProgram(paths: readonly string[], debianPackage: string): string {
   const found = paths.find((path) => existsSync(path));
   if (found === undefined)

@@ -3,10 +3,10 @@ import { freePorts } from "../../free-ports.js";
 import { findProgram, makeDirectory, removeDirectory, ServerProcess } from "./process.js";
 
 export interface RedisServerOptions {
-  /** Written to a file and synchronised with every command; otherwise everything is lost with the process. */
+  /** Whether each command is written to a file and synced. Otherwise all data is lost with the process. */
   readonly durable?: boolean;
   readonly password?: string;
-  /** Further lines of its configuration: `["maxmemory", "3mb"]`. */
+  /** Additional lines of the configuration: `["maxmemory", "3mb"]`. */
   readonly settings?: readonly (readonly [string, ...string[]])[];
 }
 
@@ -71,7 +71,7 @@ export class RedisServer {
     await removeDirectory(this.#directory);
   }
 
-  /** Says one line to it, as every client can, and resolves with the beginning of its answer. */
+  /** Sends one line, and resolves with the beginning of the answer. */
   command(line: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, "127.0.0.1");

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { makeDirectory, removeDirectory } from "./process.js";
 
-/** A server in this process that has to be closed. */
+/** A server in this process. The test must close it. */
 export interface Bystander {
   readonly endpoint: string;
   close(): Promise<void>;
@@ -19,7 +19,7 @@ async function end(server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** What is used of `s3rver`, which has no types of its own. */
+/** The part of `s3rver` that is used; it has no types of its own. */
 type S3rver = new (options: {
   port: number;
   silent: boolean;
@@ -27,7 +27,7 @@ type S3rver = new (options: {
   configureBuckets: { name: string }[];
 }) => { run(): Promise<AddressInfo>; close(): Promise<void> };
 
-/** An S3 server that has never heard of conditional writes: it writes whatever the condition. */
+/** Starts an S3 server that does not support conditional writes: it ignores conditions. */
 export async function startCareless(bucket: string): Promise<Bystander> {
   const Careless = createRequire(import.meta.url)("s3rver") as S3rver;
   const directory = await makeDirectory("s3rver");
@@ -43,13 +43,13 @@ export async function startCareless(bucket: string): Promise<Bystander> {
   };
 }
 
-/** What stands between a client and a server does to one request. */
+/** Handles one request between a client and a server. */
 export type OnTheWay = (
   asked: IncomingMessage,
   forward: () => Promise<{ status: number; headers: IncomingMessage["headers"]; body: Buffer }>,
 ) => Promise<{ status: number; headers?: IncomingMessage["headers"]; body?: Buffer }>;
 
-/** A proxy that keeps what the signature covers as it is. */
+/** Starts a proxy that leaves the signed parts of requests unchanged. */
 export async function startProxy(target: string, onTheWay: OnTheWay): Promise<Bystander> {
   const answer = async (asked: IncomingMessage, response: ServerResponse) => {
     const sent = await bodyOf(asked);

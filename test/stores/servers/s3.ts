@@ -14,7 +14,7 @@ interface Ports {
   readonly gateway: number;
 }
 
-/** The smallest Ceph that radosgw runs on: one monitor and one object store, which keeps everything in memory. */
+/** The smallest Ceph that radosgw runs on: one monitor and one object store in memory. */
 function configuration(directory: string, ports: Ports): string {
   return `[global]
 fsid = ${fsid}
@@ -90,7 +90,7 @@ export class S3Server {
     return run(findProgram(["/usr/bin/radosgw-admin"], "radosgw"), ["-c", this.#file("ceph.conf"), ...args]);
   }
 
-  /** The gateway alone; what it stores stays. */
+  /** Restarts the gateway only; its data stays. */
   async restart(): Promise<void> {
     await this.kill();
     this.#gateway = this.#start("radosgw", "radosgw", "-n", "client.admin");
