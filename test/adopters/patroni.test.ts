@@ -8,16 +8,19 @@ import { Authority } from "../support/pki.js";
 import { PatroniNode, settings } from "./support/patroni.js";
 import { Writers } from "./support/writers.js";
 
-/** Debian's Patroni with three PostgreSQL servers on three servers of a core, with TLS on both sides and a user. */
+/** Debian's Patroni with three PostgreSQL servers, on a core of three servers with mutual TLS and a user. */
 
 const authority = new Authority();
 const tls = authority.issue(["subjectAltName = IP:127.0.0.1", "extendedKeyUsage = serverAuth, clientAuth"]);
 const user = "patroni";
 const password = "a secret";
-/** The time that a busy machine may add to a bound of Patroni. */
+/** The time, in seconds, that a busy machine may add to a bound of Patroni. */
 const slackS = 10;
 const ttlS = settings.ttl + settings.loop_wait + slackS;
-/** A new leader of the core begins the time of every lease anew, and on a busy machine one may come at any time. */
+/**
+ * A new leader of the core restarts the ttl of every lease, and on a busy machine the leader may change at
+ * any time.
+ */
 const failoverS = ttlS + settings.ttl;
 
 let core: CoreCluster;
@@ -47,7 +50,7 @@ async function leaderOfCore(): Promise<CoreProcess> {
         "-w",
         "json",
       ).catch(() => "");
-      // Numbers of 64 bits, which JSON.parse would round.
+      // JSON.parse would round 64-bit numbers.
       const [, member] = /"member_id":(\d+)/.exec(text) ?? [];
       const [, leader] = /"leader":(\d+)/.exec(text) ?? [];
       if (member !== undefined && member === leader) return server;
@@ -57,7 +60,7 @@ async function leaderOfCore(): Promise<CoreProcess> {
 
 const nodeOf = (name: string) => nodes.find((node) => node.name === name)!;
 
-/** The node that has acknowledged a row since this moment. */
+/** Waits for a row acknowledged since this moment, and returns its node. */
 async function primary(sinceMs = performance.now(), withinS = ttlS): Promise<PatroniNode> {
   try {
     const { node } = await eventually("a row", () => writers.last(sinceMs), withinS * 1_000);
@@ -68,7 +71,7 @@ async function primary(sinceMs = performance.now(), withinS = ttlS): Promise<Pat
   }
 }
 
-/** All nodes run, one leads and one is its synchronous standby. */
+/** Waits until all nodes run, one as the primary and one as its synchronous standby. */
 async function whole(): Promise<void> {
   let seen = "";
   try {
@@ -136,7 +139,7 @@ afterAll(async () => {
   authority.remove();
 });
 
-/** No event may bring two primaries, or lose an acknowledged row. */
+/** Checks that there were never two primaries, and that no acknowledged row is lost. */
 async function isSafe(): Promise<void> {
   expect(writers.doubleWrites()).toEqual([]);
   expect(await writers.lost(await primary())).toEqual([]);
@@ -177,11 +180,11 @@ describe("Patroni", () => {
     await isSafe();
   });
 
-  test.each(["SIGKILL", "SIGSTOP"] as const)("goes on when the core's leader gets %s", async (signal) => {
+  test.each(["SIGKILL", "SIGSTOP"] as const)("continues when the core's leader gets %s", async (signal) => {
     const leader = await leaderOfCore();
     const beganMs = performance.now();
     leader.signal(signal);
-    // Longer than the ttl: what was not renewed has ended.
+    // Longer than the ttl, so that leases that were not renewed have expired.
     await sleep((settings.ttl + settings.loop_wait) * 1_000);
     await primary();
     report(`core's leader ${signal}`, beganMs);
@@ -189,7 +192,7 @@ describe("Patroni", () => {
     await isSafe();
   });
 
-  test("demotes its primary without a majority of the core, and has one again with it", async () => {
+  test("demotes its primary when the core has no majority, and has a primary again when it has one", async () => {
     const [first, second] = core.servers as [CoreProcess, CoreProcess];
     const beganMs = performance.now();
     for (const server of [first, second]) server.signal("SIGSTOP");
@@ -206,7 +209,7 @@ describe("Patroni", () => {
   });
 });
 
-/** The figures of docs/adopters.md, and which nodes have acknowledged rows meanwhile. */
+/** Prints the figures for docs/adopters.md, and the nodes that have acknowledged rows meanwhile. */
 function report(event: string, sinceMs: number): void {
   const rows = writers.rows.filter(({ beganMs }) => beganMs >= sinceMs);
   const primaries = [...new Set(rows.map(({ node, timeline }) => `${node} (timeline ${timeline})`))].join(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Writers } from "./support/writers.js";
 
-/** The check for two primaries, which no healthy cluster would show to work. */
+/** Tests the check for two primaries, since healthy clusters never exercise it. */
 const row = (id: string, node: string, timeline: number, beganMs: number) => ({
   id,
   node,
@@ -15,7 +15,7 @@ test.each([
   ["a row that was in flight at the change", [row("a", "n1", 1, 12), row("b", "n2", 2, 10)], []],
   ["a row of the old primary after the change", [row("a", "n1", 1, 20), row("b", "n2", 2, 10)], ["a"]],
   ["two nodes in one timeline", [row("a", "n1", 2, 0), row("b", "n2", 2, 10)], ["a", "b"]],
-])("of %s the writers report what is wrong", (_, rows, wrong) => {
+])("%s: the writers report exactly the rows that violate exclusion", (_, rows, wrong) => {
   const writers = new Writers([]);
   writers.rows.push(...rows);
   expect(writers.doubleWrites().map(({ id }) => id)).toEqual(wrong);

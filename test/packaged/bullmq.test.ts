@@ -6,7 +6,7 @@ import { RedisServer } from "../stores/servers/redis.js";
 import { eventually } from "../support/built.js";
 import { pack, run, tool } from "./packed.js";
 
-/** The worker of `docs/recipes.md` with the real BullMQ on a real Redis, in processes of their own. */
+/** The worker from `docs/recipes.md` with the real BullMQ on a real Redis, in processes of their own. */
 
 const packages = ["bullmq@6.7.0", "ioredis@5"];
 const obstacle = existsSync("/usr/bin/redis-server") ? "" : " (skipped: there is no redis-server)";
@@ -36,7 +36,7 @@ function start(command: string, words: readonly string[], more = {}): Running {
   return { process: child, output: () => output };
 }
 
-/** Work that says when it begins and ends, and takes so long. */
+/** Work that takes `workMs`, and prints its begin and end. */
 const worker = (workMs: number) => start(process.execPath, ["worker.mjs"], { WORK_MS: String(workMs) });
 
 interface Work {
@@ -47,7 +47,7 @@ interface Work {
   readonly ms: number;
 }
 
-/** What all of them have said, in the order of time. */
+/** The output of all workers, in the order of time. */
 function workOf(workers: readonly Running[]): Work[] {
   const lines = workers.flatMap((each) => each.output().match(/^\{.*\}$/gm) ?? []);
   return lines.map((line) => JSON.parse(line) as Work).sort((a, b) => a.ms - b.ms);
@@ -71,7 +71,7 @@ beforeAll(async () => {
     () => /local cluster: a (127\.0\.0\.1:\d+)/.exec(up.output()) ?? undefined,
     30_000,
   )) as unknown as [string, string];
-  // Its members say nothing at first; a worker that asked them then would fail its job.
+  // Members grant nothing in their recovery wait; a worker that asked them then would fail its job.
   await run(folder, tool(folder, "leasehold"), [
     "run",
     "--endpoints",
@@ -85,7 +85,7 @@ beforeAll(async () => {
   const recipes = readFileSync(new URL("../../docs/recipes.md", import.meta.url), "utf8");
   const recipe = recipes.split(/^## /m).find((text) => text.startsWith("A queue's workers\n"))!;
   const [, code] = /^```js\n([^]*?)^```$/m.exec(recipe)!;
-  // BullMQ notices a dead worker after its lock of 30 s; here after one.
+  // BullMQ notices a dead worker when its lock has expired, after 30 s by default; here after 1 s.
   const options = "{ connection, concurrency: 3, lockDuration: 1_000, stalledInterval: 500 }";
   const connection = `const connection = { host: "127.0.0.1", port: ${redis.port}, maxRetriesPerRequest: null };`;
   writeFileSync(
@@ -136,7 +136,7 @@ describe.skipIf(obstacle !== "")(`workers of BullMQ${obstacle}`, () => {
     ).toEqual([..."abcdefghi"]);
     for (const customer of ["c0", "c1"]) {
       const own = all.filter((each) => each.customer === customer);
-      // Each begin is followed by its own end, with a greater token than the one before.
+      // Each begin is followed by its own end, with a greater token than the previous one.
       own.forEach(({ at, job }, index) => {
         expect(at).toBe(index % 2 === 0 ? "begin" : "end");
         expect(job).toBe(own[index - (index % 2)]!.job);
@@ -147,7 +147,7 @@ describe.skipIf(obstacle !== "")(`workers of BullMQ${obstacle}`, () => {
     for (const { process: child } of workers) child.kill("SIGKILL");
   });
 
-  test("a worker is killed at work: the job goes on elsewhere, under a greater token", async () => {
+  test("a worker is killed at work: the job continues at another, under a greater token", async () => {
     const first = worker(60_000);
     await add([{ customer: "k", job: "j" }]);
     await eventually("the job begins", () => workOf([first]).length === 1, 30_000);

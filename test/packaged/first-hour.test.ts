@@ -9,8 +9,9 @@ import { eventually } from "../support/built.js";
 import { run } from "./packed.js";
 
 /**
- * A new user, from nothing: clones what is committed here, does what the README says, packs it, installs it in a
- * project, and runs there what people take leases for. The programs are those of `docs/recipes.md` and `examples/`.
+ * A new user starts from nothing: clones the committed state, follows the README, packs the package, installs
+ * it in a project, and runs the common uses of leases there. The programs are those of `docs/recipes.md` and
+ * `examples/`.
  */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -26,7 +27,7 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), "leasehold-first-hour-"))
 const clone = join(folder, "clone");
 const project = join(folder, "project");
 const started: ChildProcess[] = [];
-/** Of the cluster that runs; programs and commands find it by themselves. */
+/** The addresses of the running cluster. Programs and commands read them from the environment. */
 let cluster: { LEASEHOLD_MEMBER: string; LEASEHOLD_ENDPOINTS: string };
 let recipes: string;
 
@@ -47,36 +48,36 @@ const example = (name: string, words: string[] = [], env = {}) =>
 const leasehold = (...words: string[]) =>
   start(project, join(project, "node_modules", ".bin", "leasehold"), words);
 
-/** Waits until it is seen. */
+/** Waits until the output matches. */
 const printed = (running: Running, pattern: RegExp): Promise<RegExpExecArray> =>
   eventually(`${pattern} in ${running.output()}`, () => pattern.exec(running.output()) ?? undefined, 30_000);
 
-/** What it printed when it has ended well. */
+/** Waits for a successful exit, and returns the output. */
 async function outputOf(running: Running): Promise<string> {
   expect({ code: await running.closed, output: running.output() }).toMatchObject({ code: 0 });
   return running.output();
 }
 
-/** As Ctrl-C does: to all processes of the group. */
+/** Sends the signal to all processes of the group, as Ctrl-C does. */
 async function interrupt(running: Running): Promise<void> {
   process.kill(-running.process.pid!, "SIGINT");
   await running.closed;
 }
 
-/** A local cluster, as people try it: `up`, with its workers. The next programs use it. */
+/** Waits for a local cluster of `up` with its workers. The programs started next use it. */
 async function clusterOf(running: Running): Promise<Running> {
   const [, address] = await printed(running, /local cluster: a (127\.0\.0\.1:\d+)/);
   cluster = { LEASEHOLD_MEMBER: `flease://${address}`, LEASEHOLD_ENDPOINTS: `flease://${address}` };
   return running;
 }
 
-/** The code of a recipe, in the page's order. */
+/** The code blocks of a recipe, in the page's order. */
 function codeOf(heading: string): string[] {
   const section = recipes.split(/^## /m).find((text) => text.startsWith(`${heading}\n`));
   return [...section!.matchAll(/^```(?:ts|js)\n([^]*?)^```$/gm)].map(([, code]) => code!);
 }
 
-/** Runs a recipe between the page's beginning and its end. */
+/** Runs a recipe between the page's common beginning and end. */
 function recipe(heading: string, replaced: Record<string, string> = {}): Running {
   const [, begin, end] = /```ts\n([^]*?)```\n\n```ts\n([^]*?)```/.exec(recipes)!;
   const whole = begin! + codeOf(heading)[0] + end!;
@@ -89,7 +90,7 @@ function recipe(heading: string, replaced: Record<string, string> = {}): Running
   return node([name]);
 }
 
-/** A lease that a command holds until it is killed. */
+/** A lease that a command holds until the command is killed. */
 async function held(name: string): Promise<Running> {
   const holding = leasehold("hold", name, "-o", "ndjson");
   await printed(holding, /"held"/);
@@ -118,7 +119,7 @@ test("a clone and the commands of the README: a cluster, a command under a lease
   await run(clone, "npm", ["pack", "--workspace", "leasehold"], { NODE_ENV: "" });
 });
 
-describe("in a project of one's own, with the packed file and a cluster of `leasehold up`", () => {
+describe("in a user's project, with the packed file and a cluster of `leasehold up`", () => {
   beforeAll(async () => {
     mkdirSync(project);
     await run(project, "npm", ["init", "--yes"]);
@@ -127,11 +128,12 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     recipes = readFileSync(join(clone, "docs", "recipes.md"), "utf8");
     cpSync(join(clone, "examples"), join(project, "examples"), { recursive: true });
     const up = await clusterOf(leasehold("up", "--no-kills"));
-    // The window of the first recipe is shorter than a recovery wait on a machine that is busy.
+    // Wait for all members: on a busy machine the recovery wait is longer than the window of the first
+    // recipe.
     await printed(up, /(?:member \w is ready[^]*){3}/);
   });
 
-  test("cron: of three that start at the same time one does the job", async () => {
+  test("cron: of three that start at the same time, one does the job", async () => {
     const due = new Date().toISOString();
     const env = { WINDOW_MS: "5000", SKEW_MS: "100" };
     const jobs = [1, 2, 3].map(() => outputOf(example("once-per-period.mjs", [due], env)));
@@ -160,14 +162,14 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     await outputOf(second);
   });
 
-  test("lock with a time-out: has a turn, or says that it got none", async () => {
+  test("lock with a timeout: acquires the lease, or reports that it timed out", async () => {
     expect(await outputOf(recipe("Lock with a time-out"))).toMatch(/^prints, token \d+\n$/);
     const holding = await held("printer");
     expect(await outputOf(recipe("Lock with a time-out"))).toBe("busy, try again later\n");
     await interrupt(holding);
   });
 
-  test("try lock: has it, or says that another has it", async () => {
+  test("try lock: acquires the lease, or reports that another holds it", async () => {
     expect(await outputOf(recipe("Try lock"))).toMatch(/^ours, token \d+\n$/);
     const holding = await held("thumbnails/cat.png");
     expect(await outputOf(recipe("Try lock"))).toBe("another makes it\n");
@@ -178,7 +180,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     expect(await outputOf(recipe("Many locks"))).toBe("100 accounts done\n");
   });
 
-  test("several in order: four programs that want the same two, none of which waits for ever", async () => {
+  test("several in order: of four programs that want the same two, none waits for ever", async () => {
     const programs = [1, 2, 3, 4].map(() => outputOf(recipe("Several in order")));
     expect(new Set(await Promise.all(programs))).toEqual(new Set(["moves from accounts/12 to accounts/7\n"]));
   });
@@ -204,7 +206,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     expect([...outputs.matchAll(/^(\w) done, token \d+$/gm)].map(([, job]) => job).sort()).toEqual(jobs);
   });
 
-  test("who is alive: a worker that registers itself is seen, and seen to go", async () => {
+  test("who is alive: a worker that registers itself is seen, and its end, too", async () => {
     const worker = example("who-is-alive.mjs", ["w7"], { PORT: "8087" });
     await printed(worker, /workers\/w7 is registered/);
     const observer = example("who-is-alive.mjs");
@@ -216,7 +218,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     expect(await outputOf(recipe("Which workers are alive"))).toMatch(/^workers\/w1 is alive: /);
   });
 
-  test("semaphore: five programs have their turn at two places", async () => {
+  test("semaphore: five programs share two slots", async () => {
     const programs = [1, 2, 3, 4, 5].map(() => outputOf(example("semaphore.mjs")));
     for (const output of await Promise.all(programs))
       expect(output).toMatch(/^has (place [01])\nleaves \1\n$/);

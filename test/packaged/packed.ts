@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What a command wrote on standard output. Rejects with all that it wrote if it fails. */
+/** Runs a command and returns its standard output. Rejects with all of its output if it fails. */
 export async function run(
   folder: string,
   command: string,
@@ -24,12 +24,15 @@ export async function run(
   }
 }
 
-/** A program of a package's command line. */
+/** The path of a package's command. */
 export function tool(folder: string, name: string): string {
   return join(folder, "node_modules", ".bin", name);
 }
 
-/** A new folder, with the repository packed as it is built; `LEASEHOLD_PACKED` names a file that is packed already. */
+/**
+ * Packs the built repository into a new folder. If `LEASEHOLD_PACKED` is set, it names a file that is already
+ * packed.
+ */
 export async function pack(): Promise<{ folder: string; tarball: string }> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "leasehold-packaged-")));
   const packed = process.env["LEASEHOLD_PACKED"];
@@ -41,7 +44,7 @@ export async function pack(): Promise<{ folder: string; tarball: string }> {
   return { folder, tarball: join(folder, report.filename) };
 }
 
-/** A project in a new folder below, with these packages besides those of its `package.json`. */
+/** Creates a project in a new subfolder, with these packages in addition to those of its `package.json`. */
 export async function install(folder: string, name: string, packages: readonly string[]): Promise<string> {
   const at = join(folder, name);
   cpSync(fileURLToPath(new URL(name, import.meta.url)), at, { recursive: true });
@@ -49,7 +52,7 @@ export async function install(folder: string, name: string, packages: readonly s
   return at;
 }
 
-/** Installs packages in a project. A registry that fails once is asked again. */
+/** Installs packages in a project. Retries once if the registry fails. */
 export async function add(at: string, packages: readonly string[]): Promise<void> {
   const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"];
   const words = ["install", ...quiet, ...packages];

@@ -4,7 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { add, install, pack, run } from "./packed.js";
 
-/** The packed file, installed by npm, in other runtimes than the one at hand. npm has a package for each platform. */
+/**
+ * The packed file, installed by npm, in runtimes other than the current Node. npm has a package of each for
+ * each platform.
+ */
 
 const arch = process.arch === "arm64" ? "aarch64" : process.arch;
 const runtimes = [
@@ -33,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What comes of the first leases. */
+/** The outcomes of the first leases. */
 async function firstLeases(name: string, command: string, words: readonly string[]): Promise<unknown> {
   const directories = ["a", "b", "c"].map((each) => join(folder, name, each));
   for (const directory of directories) mkdirSync(directory, { recursive: true });

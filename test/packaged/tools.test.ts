@@ -4,16 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { install, pack, run, tool } from "./packed.js";
 
 /**
- * The tools that people build and test with, in a project that has installed the packed file and none of its optional
- * packages. Each runs `project/use.mjs`: leases in memory and of members, what is not installed, and a thread that
- * renews.
+ * Common build and test tools, in a project with the packed file and none of its optional packages. Each runs
+ * `project/use.mjs`: leases in memory and on members, grounds whose packages are not installed, and a thread
+ * that renews.
  */
 
-/** What came of each where the file of the thread can be found. */
+/** The outcomes where the thread's file can be found. */
 const all = { memory: "held", stores: "held", flease: "held", thread: "held" } as const;
 const optional = { redis: "UNSUPPORTED", core: "UNSUPPORTED" } as const;
 const everything = { ...all, ...optional };
-/** In one file there is no other file to start a thread with. */
+/** A bundle of one file has no other file to start a thread with. */
 const withoutThread = { ...everything, thread: "UNSUPPORTED" };
 
 let folder: string;
@@ -31,7 +31,7 @@ const node = (...words: string[]) => run(project, process.execPath, words);
 const esbuild = (...words: string[]) =>
   run(project, tool(project, "esbuild"), [...words, "--bundle", "--platform=node", "--log-level=warning"]);
 
-/** What the program said, alone or among what a test runner says. */
+/** The program's outcome, from its output alone or within that of a test runner. */
 function outcomeIn(output: string): unknown {
   const said = /\{"memory".*\}/.exec(output)?.[0];
   return said === undefined ? output : JSON.parse(said);
@@ -78,7 +78,7 @@ describe.concurrent("without a bundle, everything works", () => {
   });
 });
 
-describe.concurrent("in a bundle, what is not installed breaks neither the build nor the start", () => {
+describe.concurrent("in a bundle, missing packages break neither the build nor the start", () => {
   test("by esbuild, in one file, as a module and as CommonJS, minified or not", async () => {
     await esbuild("app.mjs", "--format=esm", "--outfile=out/esbuild-esm/app.mjs");
     await esbuild("app.mjs", "--format=cjs", "--outfile=out/esbuild-cjs/app.cjs", "--minify");
@@ -99,7 +99,7 @@ describe.concurrent("in a bundle, what is not installed breaks neither the build
     expect(outcomeIn(await node("out/rollup-cjs/app.cjs"))).toEqual(withoutThread);
   });
 
-  test("by Vite for a server, with the package outside of the bundle and within", async () => {
+  test("by Vite for a server, with the package outside the bundle and inside it", async () => {
     for (const mode of ["external", "bundled"])
       await run(project, tool(project, "vite"), ["build", "--mode", mode]);
     expect(outcomeIn(await node("out/vite/app.js"))).toEqual(everything);
@@ -113,7 +113,7 @@ describe.concurrent("in a bundle, what is not installed breaks neither the build
   });
 });
 
-describe.concurrent("what cannot work says how it does", () => {
+describe.concurrent("errors explain what cannot work, and the remedy", () => {
   test("Jest without Node's modules", async () => {
     const output = run(project, tool(project, "jest"), ["jest/module.mjs"], { NODE_ENV: "test" });
     await expect(output).rejects.toThrow(
@@ -130,7 +130,7 @@ describe.concurrent("what cannot work says how it does", () => {
     ]);
   });
 
-  test("`leasehold/etcd` in a bundle, which then has the packages that it needs", async () => {
+  test("`leasehold/etcd` in a bundle, which then contains the packages that it needs", async () => {
     await expect(esbuild("etcd.mjs", "--format=cjs", "--outfile=out/etcd/app.cjs")).rejects.toThrow(
       /Could not resolve "@(?:bufbuild|grpc)/,
     );

@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { leasehold } from "../support/built.js";
 
-/** `leasehold doctor --bundle`: what is in it, and that no secret is. */
+/** `leasehold doctor --bundle`: its contents, and that it contains no secret. */
 
 let folder = "";
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-bundle-"))));
@@ -44,10 +44,10 @@ test("a bundle has states, options, metrics and the end of a log", async () => {
   await once(server, "listening");
   const metrics = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const stores = ["x", "y", "z"].map((name) => join(folder, name)).join();
-  // The last megabyte begins within the name.
+  // The last megabyte begins within the word.
   const [cut, last] = ["word=hunter2-cut\n", "\nthe last line"];
   const log = file("member.log", `pass${cut}${"-".repeat(1024 * 1024 - cut.length - last.length)}${last}`);
-  // Somebody else's file, and readable for everybody.
+  // Another user's file, readable for everybody.
   const elsewhere = file("elsewhere", "former");
   symlinkSync(elsewhere, join(folder, "report.json.gz"));
   const words = ["--endpoints", `delta+file://${stores}`, "--duration", "100ms", "--metrics", metrics];
@@ -68,13 +68,13 @@ test("a bundle has states, options, metrics and the end of a log", async () => {
   expect(document.files[0]!.end!.length).toBeLessThanOrEqual(1024 * 1024);
   expect(document.files[0]!.end).toMatch(/the last line$/);
   expect(document.files[1]!.error).toContain("ENOENT");
-  // Others on this machine don't read it.
+  // Other users of this machine can't read it.
   expect(statSync(path).mode & 0o77).toBe(0);
   expect([lstatSync(path).isFile(), readFileSync(elsewhere, "utf8")]).toEqual([true, "former"]);
   expect(gunzipSync(readFileSync(path)).toString()).not.toContain("hunter2-cut");
 });
 
-test("no secret is in a bundle, whose examination failed", async () => {
+test("a bundle contains no secret, even if its examination failed", async () => {
   const clusterKey = randomBytes(32).toString("hex");
   const pemBody = randomBytes(96).toString("base64");
   const pem = `-----BEGIN PRIVATE KEY-----\n${pemBody}\n-----END PRIVATE KEY-----\n`;
@@ -95,7 +95,7 @@ test("no secret is in a bundle, whose examination failed", async () => {
   );
   for (const secret of [clusterKey, pemBody, pemBody.slice(0, 40), ...passwords])
     expect(text).not.toContain(secret);
-  // What is no secret is there.
+  // Text that is not secret is kept.
   expect(document.options.endpoints).toEqual(["delta+redis://me:[removed]@127.0.0.1:1"]);
   expect(document.environment["LEASEHOLD_FILES_USER"]).toBe("[removed]");
   expect(document.files[0]!.end).toContain("started with [removed]");

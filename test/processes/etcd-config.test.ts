@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 
-/** The keys of the file that etcd 3.5 comes with as a sample, and the values that they have there. */
+/** The keys of the sample file of etcd 3.5, with the values that they have there. */
 const sample = (client: number, peer: number) => `
 name: 'default'
 data-dir:
@@ -65,7 +65,7 @@ tls-min-version: 'TLS1.2'
 tls-max-version: 'TLS1.3'
 `;
 
-/** As 3.4 has it: the level of what is said, and no word of what came later. */
+/** The sample of etcd 3.4: with its own option for the log level, and without later keys. */
 const older = (client: number, peer: number) =>
   sample(client, peer)
     .replace(/self-signed-cert-validity[^]*/, "")
@@ -76,7 +76,7 @@ test.each([
   ["3.5", sample],
   ["3.4", older],
 ])(
-  "a server starts with the sample of a configuration that etcd %s comes with, and says what has no effect",
+  "a server starts with the sample configuration of etcd %s, and reports what has no effect",
   async (_, textFor) => {
     const folder = mkdtempSync(join(tmpdir(), "lh-sample-"));
     const [client, peer] = (await freePorts(2)) as [number, number];
@@ -95,7 +95,7 @@ test.each([
       await expect.poll(health, { timeout: 60_000 }).toBe('{"health":"true"}');
       expect(output).toContain("--strict-reconfig-check has no effect: it is always on");
       expect(output).toContain("--max-snapshots has no effect");
-      // What says no more than what holds anyway is passed over.
+      // Options that only state what holds anyway are not reported.
       expect(output).not.toMatch(/--proxy|--tls-m|--self-signed/);
       child.kill("SIGTERM");
       await once(child, "exit");

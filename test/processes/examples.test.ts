@@ -10,7 +10,10 @@ import { freePorts } from "../free-ports.js";
 import { eventually } from "../support/built.js";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
 
-/** Each file of `examples/` is run as its reader would run it: by Node, with the built package, against real members. */
+/**
+ * Each file of `examples/` is run as a reader would run it: by Node, with the built package, against real
+ * members.
+ */
 
 const folder = fileURLToPath(new URL("../../examples", import.meta.url));
 
@@ -37,7 +40,7 @@ function run(words: readonly string[], env: Record<string, string> = {}): Runnin
   return { process: child, closed, output: () => output };
 }
 
-/** What it printed when it has ended well. */
+/** Runs a program, expects success, and returns its output. */
 async function outputOf(words: readonly string[], env?: Record<string, string>): Promise<string> {
   const running = run(words, env);
   expect({ code: await running.closed, output: running.output() }).toMatchObject({ code: 0 });
@@ -56,7 +59,7 @@ afterEach(() => {
 afterAll(() => cluster.close());
 
 describe("examples", () => {
-  test("first-lease.mjs takes a lease and leaves the resource free", async () => {
+  test("first-lease.mjs acquires a lease and leaves the resource free", async () => {
     const first = /^examples\/first is ours, token (\d+), \d+ ms left\n$/.exec(
       await outputOf(["first-lease.mjs"]),
     );
@@ -141,7 +144,7 @@ describe("examples", () => {
     expect(await start()).toBe("too late for this period\n");
   });
 
-  test("once-per-period.mjs: who waits does the job when the first crashes within the window", async () => {
+  test("once-per-period.mjs: a waiting process does the job when the first crashes within the window", async () => {
     const words = ["once-per-period.mjs", new Date().toISOString()];
     const env = { WINDOW_MS: "8000", SKEW_MS: "100" };
     const first = run(words, { ...env, PART_MS: "60000" });
@@ -152,7 +155,7 @@ describe("examples", () => {
     expect(second.output()).toMatch(/^begins with token \d+\ndone\n$/);
   });
 
-  test("who-is-alive.mjs tells which workers are there, and who comes and goes", async () => {
+  test("who-is-alive.mjs reports the live workers, and who comes and goes", async () => {
     const worker = run(["who-is-alive.mjs", "w1"], { PORT: "8081" });
     await printed(worker, /workers\/w1 is registered/);
     const observer = run(["who-is-alive.mjs"]);
@@ -172,7 +175,7 @@ describe("examples", () => {
     for (const job of jobs) writeFileSync(join(queue, job), "");
     const killed = run(["queue-worker.mjs"], { QUEUE: queue, PART_MS: "60000" });
     const [, taken] = await printed(killed, /(\w) begins/);
-    // The quick one does what the slow one has on its list, and waits for what the others are at.
+    // The fast worker does jobs that the slow one has yet to do, and waits for those that others have begun.
     const slow = run(["queue-worker.mjs"], { QUEUE: queue, PART_MS: "700" });
     await printed(slow, /begins/);
     const workers = [slow, run(["queue-worker.mjs"], { QUEUE: queue })];
@@ -202,38 +205,38 @@ describe("examples", () => {
     expect(await server.closed).toBe(0);
   });
 
-  test("semaphore.mjs: two have a place, and a third gets one only when one of them is gone", async () => {
+  test("semaphore.mjs: two have a slot, and a third gets one only when one of them is gone", async () => {
     const place = async (running: Running) => (await printed(running, /has (place \d)\n/))[1];
     const holders = [1, 2].map(() => run(["semaphore.mjs"], { WORK_MS: "60000" }));
     const places = await Promise.all(holders.map(place));
     expect([...places].sort()).toEqual(["place 0", "place 1"]);
     const third = run(["semaphore.mjs"]);
-    await sleep(2_000); // it tries all, and waits for any
+    await sleep(2_000); // it tries all slots, and then waits
     expect(third.output()).toBe("");
     holders[1]!.process.kill("SIGKILL");
     expect(await third.closed).toBe(0);
     expect(third.output()).toBe(`has ${places[1]}\nleaves ${places[1]}\n`);
   });
 
-  test("test-your-code.test.mjs passes, and not because it has no tests", async () => {
+  test("test-your-code.test.mjs passes, and contains tests", async () => {
     const output = await outputOf(["--test", "--test-reporter=tap", "test-your-code.test.mjs"]);
     expect(output).toMatch(/^# pass 4$/m);
     expect(output).toMatch(/^# fail 0$/m);
   });
 
-  // The whole suite of stores, over HTTP: seconds of work.
-  test("own-store.test.mjs: a store of one's own passes the suite, and leases stand on three", async () => {
+  // The whole conformance suite of stores, over HTTP, takes seconds.
+  test("own-store.test.mjs: a custom store passes the suite, and leases work on three of them", async () => {
     const output = await outputOf(["--test", "--test-reporter=tap", "own-store.test.mjs"]);
     expect(output).toContain("one of three servers may be gone");
     expect(output).toMatch(/^# pass \d\d$/m);
     expect(output).toMatch(/^# fail 0$/m);
   }, 120_000);
 
-  test("every example is here, or has a test that needs more than this", () => {
-    // An etcd beside the core: test/core/moving.test.ts.
+  test("every example is tested here, or in a test that needs more than this", () => {
+    // test/core/moving.test.ts runs it with an etcd.
     const elsewhere = new Set(["move-keys.mjs"]);
     const self = readFileSync(fileURLToPath(import.meta.url), "utf8");
-    // Some leave a folder of results behind where they were started.
+    // Some examples leave a folder of results where they were started.
     const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
     const untried = files.filter(({ name }) => !self.includes(`"${name}"`) && !elsewhere.has(name));
     expect(untried).toEqual([]);

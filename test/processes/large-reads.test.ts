@@ -10,7 +10,7 @@ import { CoreCluster, type CoreProcess } from "../core/support/core-cluster.js";
 const value = "v".repeat(1_000_000);
 const keys = 50;
 const clients = 60;
-/** Two copies of one answer: the defect took that for each of the first, and refused the others. */
+/** The size of two copies of one answer. The bug allocated that for each reader, and refused further ones. */
 const moreMiBMax = 150;
 
 function residentMiB({ pid }: CoreProcess): number {
@@ -18,7 +18,7 @@ function residentMiB({ pid }: CoreProcess): number {
   return Number(kilobytes) / 1024;
 }
 
-/** The call of a client that reads as much as it wants. */
+/** A call whose client reads as many bytes as it wants, and then stops. */
 class Reading {
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
@@ -68,7 +68,7 @@ class Reading {
   }
 }
 
-/** The same as JSON. */
+/** The same call as JSON. */
 async function jsonReading(endpoint: string): Promise<Socket> {
   const [host, port] = endpoint.split(":");
   const socket = connectSocket(Number(port), host);
@@ -79,7 +79,7 @@ async function jsonReading(endpoint: string): Promise<Socket> {
   return socket;
 }
 
-test("sixty clients that stop in the middle of 50 MB cost little, keep nobody out, and read on", async () => {
+test("sixty clients that stop in the middle of 50 MB cost little memory, block no other client, and can read on", async () => {
   await using cluster = await CoreCluster.start(1);
   const [server] = cluster.servers as [CoreProcess];
   for (let key = 0; key < keys; key += 1) await server.client.put(`k${key}`, value, 30_000);
@@ -90,7 +90,7 @@ test("sixty clients that stop in the middle of 50 MB cost little, keep nobody ou
     await expect
       .poll(() => readings.filter(({ bytes }) => bytes > 100_000).length, { timeout: 60_000 })
       .toBe(clients);
-    // Each has begun. Others write and read meanwhile.
+    // All have begun. Others write and read meanwhile.
     await server.client.put("k0", "new", 30_000);
     expect(await server.client.get("k0", 30_000)).toBe("new");
     expect(residentMiB(server) - before).toBeLessThan(moreMiBMax);
@@ -98,7 +98,7 @@ test("sixty clients that stop in the middle of 50 MB cost little, keep nobody ou
     await Promise.all(readings.slice(0, 5).map((reading) => reading.toEnd()));
     for (const { bytes, status } of readings.slice(0, 5)) {
       expect(status).toBe("0");
-      // As it was when they asked.
+      // The answer is of the revision at which they asked.
       expect(bytes).toBeGreaterThan(keys * value.length);
     }
     expect(residentMiB(server) - before).toBeLessThan(moreMiBMax);
@@ -108,7 +108,7 @@ test("sixty clients that stop in the middle of 50 MB cost little, keep nobody ou
   }
 });
 
-test("a long range as JSON is whole, and has what it had when it was asked for", async () => {
+test("a long range as JSON is complete, and has the content of the time when it was requested", async () => {
   await using cluster = await CoreCluster.start(1);
   const [server] = cluster.servers as [CoreProcess];
   for (let key = 0; key < 5; key += 1) await server.client.put(`k${key}`, value, 30_000);

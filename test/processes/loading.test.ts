@@ -3,15 +3,15 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 
-/** What a program loads of the built package: of the grounds only what it asks for. */
+/** The modules of the built package that a program loads: of the grounds only those that it opens. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A program that only imports the package loads fewer modules than this. */
+/** The bound on modules for a program that only imports the package. */
 const importedMax = 40;
 const openedMax = 66;
 
-/** Loader hooks that name each module on standard error, before the program runs. */
+/** Loader hooks that print each module's address on standard error before the program runs. */
 const hooks = `
   import { writeSync } from "node:fs";
   export async function load(url, context, next) {
@@ -23,7 +23,7 @@ const registration = asUrl(
   `import { register } from "node:module"; register(${JSON.stringify(asUrl(hooks))});`,
 );
 
-/** Modules of the package, below `packages/leasehold/dist`, and of others by their whole address. */
+/** Modules of the package, as paths below `packages/leasehold/dist`, and all others by their full address. */
 async function loadedBy(program: string): Promise<string[]> {
   const words = ["--import", registration, "--input-type=module", "--eval", program];
   const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: root });
@@ -45,10 +45,10 @@ describe("a program loads", () => {
     expect(modules).not.toContain("lease/manager/lease-manager.js");
   });
 
-  test("no ground but memory for leases in memory", async () => {
+  test("no ground except memory, for leases in memory", async () => {
     const modules = await loadedBy(opening("memory:loading"));
     expect(modules).toContain("lease/manager/lease-manager.js");
-    // The waist alone is half of them.
+    // The library's core alone is half of them.
     expect(modules.length).toBeLessThan(openedMax);
     expect(foldersOf(modules)).not.toContain("flease");
     expect(foldersOf(modules)).not.toContain("delta");
@@ -60,7 +60,7 @@ describe("a program loads", () => {
     expect(foldersOf(modules)).not.toContain("flease");
   });
 
-  test("no stores for Flease, which is loaded before an address is found wrong", async () => {
+  test("no stores for Flease, which is loaded before its address is found invalid", async () => {
     const modules = await loadedBy(
       'import { open } from "leasehold"; await open("flease://").catch(() => undefined);',
     );

@@ -7,20 +7,23 @@ import { expect, onTestFinished, test } from "vitest";
 import { exitCode } from "../../packages/leasehold/src/cli/common/exit-codes.js";
 import { eventually, packageFolder } from "../support/built.js";
 
-/** What `leasehold run` costs beside an empty program; `bench/run-cost.mjs` measures it. */
+/** The cost of `leasehold run` compared with an empty program; `bench/run-cost.mjs` measures it. */
 
 const command = join(packageFolder, "bin", "leasehold.js");
 
-/** Processor time beside that of an empty program. It is about three: this lets no further process start, or as much code load. */
+/**
+ * The greatest ratio of its processor time to that of an empty program. It is about three; a further process,
+ * or as much more code, would exceed the bound.
+ */
 const ratioMax = 4.5;
 const rounds = 7;
 
-/** The files that `run` and its guard load, by process. */
+/** The most files that `run` and its guard load. */
 const loadedMax = { run: 40, guard: 12 };
 
 const run = (name: string) => [command, "run", "--endpoints", `memory:${name}`, name, "--", "true"];
 
-/** A program's environment, in which each process that loads modules runs this code first. */
+/** A program's environment in which each process that loads modules first runs this code. */
 function hooked(code: (folder: string) => string) {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-cost-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -29,14 +32,14 @@ function hooked(code: (folder: string) => string) {
   return { folder, env: { ...process.env, NODE_OPTIONS: `--require ${hook}` } };
 }
 
-/** A process that ends appends its processor time, which waiting for a processor is no part of. */
+/** A process that exits appends its processor time, which excludes waiting for a processor. */
 const writesTime = (folder: string) => `
   process.on("exit", () => {
     const { user, system } = process.cpuUsage();
     require("node:fs").appendFileSync(${folder} + "/times", (user + system) / 1000 + "\\n");
   });`;
 
-/** The processor time of a program, by the processes of Node that it starts. */
+/** The processor time of a program, summed over the Node processes that it starts. */
 async function processorMs(words: readonly string[], processes: number): Promise<number> {
   const { folder, env } = hooked(writesTime);
   expect(spawnSync(process.execPath, words, { stdio: "ignore", env }).status).toBe(0);
@@ -58,7 +61,7 @@ test(`run and its guard take less than ${ratioMax} times the processor time of a
   expect(median(times.run)).toBeLessThan(ratioMax * median(times.empty));
 });
 
-/** A process that was started, or that ends, writes the files that it has loaded. */
+/** A process writes the list of its loaded files when it starts and when it exits. */
 const writesLoaded = (folder: string) => `
   const { renameSync, writeFileSync } = require("node:fs");
   const isGuard = process.argv[1].endsWith("guard.js");
@@ -76,7 +79,7 @@ const writesLoaded = (folder: string) => `
   };
   process.on("exit", () => write(isGuard ? "guard" : "run"));`;
 
-/** The guard ends by itself, a moment after run. */
+/** Waits, since the guard exits a moment after run. */
 const loadedBy = async (folder: string, name: string) =>
   JSON.parse(
     await eventually(`${name} has ended`, () => {
@@ -85,7 +88,7 @@ const loadedBy = async (folder: string, name: string) =>
     }),
   ) as string[];
 
-test("run and its guard load few files, all of the bundle", async () => {
+test("run and its guard load few files, all from the bundle", async () => {
   const { folder, env } = hooked(writesLoaded);
   expect(spawnSync(process.execPath, run("loaded"), { stdio: "ignore", env }).status).toBe(0);
   for (const name of ["run", "guard"] as const) {
@@ -105,7 +108,7 @@ test("run starts its guard before it loads the command", async () => {
   expect(files).not.toContain("leases.js");
 });
 
-test("a guard that was started for refused words ends with run, and keeps no reader of its outputs", async () => {
+test("a guard that was started for invalid arguments exits with run, and keeps no output open", async () => {
   const { env } = hooked(
     () => `
       // A guard that is still loading does not notice that its pipes have closed.
@@ -122,7 +125,7 @@ test("a guard that was started for refused words ends with run, and keeps no rea
 test.each([
   ["no command", ["run", "--help"]],
   ["another command", ["ls", "--endpoints", "memory:other"]],
-])("words that run %s start no guard", (_what, words) => {
+])("arguments with which run %s start no guard", (_what, words) => {
   const { folder, env } = hooked(writesLoaded);
   expect(spawnSync(process.execPath, [command, ...words], { stdio: "ignore", env }).status).toBe(0);
   expect(existsSync(join(folder, "spawning.json"))).toBe(false);

@@ -8,7 +8,7 @@ import type { MemberOptions, OpenOptions } from "leasehold";
 import { mainPath } from "../support/built.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 
-/** The commands of docs/security.md are run as they stand there, and what they make is used. */
+/** The commands of docs/security.md are run as written there, and their results are used. */
 const text = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
 const file = (name: string) => join(folder, name);
@@ -36,7 +36,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("what the commands make", () => {
+describe("results of the commands", () => {
   test.each<[string, (id: string) => Partial<MemberOptions>, OpenOptions, OpenOptions]>([
     ["certificates", (id) => ({ tls: tls(id) }), { tls: tls("client") }, { tls: tls("observer") }],
     [

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Lease, type LeaseEvents, type Leases, type Member, open, startMember } from "leasehold";
 import { freePorts } from "../free-ports.js";
 
-/** What `AsyncLocalStorage` holds where a program calls, in all that runs for that call. */
+/** Each call keeps its caller's `AsyncLocalStorage` context in all work done for it. */
 
 const store = new AsyncLocalStorage<string>();
 let members: Member[];
@@ -36,7 +36,7 @@ describe.each(["memory:", "flease://"])("on %s", (ground) => {
 
   afterAll(() => store.run("closer", () => leases.close()));
 
-  test("a call that waits goes on in the context of its caller, and not of who releases", async () => {
+  test("a waiting call continues in the context of its caller, and not of the releasing holder", async () => {
     const first = await leases.acquire("waits");
     const contexts: unknown[] = [];
     const second = store.run("caller", async () => {
@@ -55,13 +55,13 @@ describe.each(["memory:", "flease://"])("on %s", (ground) => {
     expect(await store.run("leader", () => leases.lead("work", context))).toBe("leader");
   });
 
-  test("listeners of a lease's signal run in the context in which it was first asked for, whatever ends it", async () => {
+  test("listeners of a lease's signal run in the context of its first use, whatever ends the lease", async () => {
     const ends: [string, { autoRenew?: boolean }, (lease: Lease) => unknown][] = [
       ["expires", { autoRenew: false }, () => undefined],
       ["is released", {}, (lease) => store.run("other", () => lease.release())],
     ];
     for (const [name, options, end] of ends) {
-      // What else waits for a time has armed the timer that will ring.
+      // Another lease arms the shared timer first, in a context of its own.
       await using _armed = await store.run("armer", () => leases.acquire("armer", { ttl: "430ms" }));
       const lease = await store.run("caller", () => leases.acquire(name, { ttl: "480ms", ...options }));
       const seen = store.run("caller", async () => {
@@ -75,7 +75,7 @@ describe.each(["memory:", "flease://"])("on %s", (ground) => {
     }
   });
 
-  test("diagnostics channels tell of each lease", async () => {
+  test("diagnostics channels report each lease", async () => {
     const heard: string[] = [];
     const hear = (event: unknown, name: string | symbol) => {
       const { lease } = event as LeaseEvents["acquired"];

@@ -4,7 +4,7 @@ import { open } from "leasehold";
 import { createLogger } from "leasehold/logs";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
 
-/** Audit lines of real members. */
+/** Audit logs of real members. */
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -24,7 +24,7 @@ async function logged() {
   return { key, of, texts, urls: cluster.urls };
 }
 
-test("members log who breaks a lease, hands it over or asks for it, and refused keys, but no secret", async () => {
+test("members log breaks, hand-overs and requests for release with their authors, and refused keys, but no secret", async () => {
   const { key, of, texts, urls } = await logged();
   await using holder = await open(...urls, { key, name: "holder" });
   await using waiter = await open(...urls, { key, name: "waiter" });
@@ -51,7 +51,7 @@ test("members log who breaks a lease, hands it over or asks for it, and refused 
   for (const secret of [key, wrong]) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
 });
 
-test("members log a call that an observer may not make", async () => {
+test("members log a call that an observer is not allowed to make", async () => {
   const { key, of, urls } = await logged();
   await using holder = await open(...urls, { key });
   await using lease = await holder.acquire("x");

@@ -5,7 +5,9 @@ import { Cells } from "../../packages/leasehold/src/flease/protocol/cells.js";
 import { freePorts } from "../free-ports.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 
-/** Five members, three of them for each resource. What thirty do is measured by `npm run bench -- cells`. */
+/**
+ * Five members, of which three coordinate each resource. `npm run bench -- cells` measures thirty members.
+ */
 
 const cellSize = 3;
 const ids = ["m0", "m1", "m2", "m3", "m4"];
@@ -30,7 +32,7 @@ const standsWithout = (resource: string, lost: readonly number[]) => {
   return members.filter((member) => !lost.includes(member)).length >= majority;
 };
 
-/** Those of the resources that can be acquired. */
+/** The resources that can be acquired. */
 async function reachable(leases: Leases): Promise<string[]> {
   const found = await Promise.all(
     resources.map(async (resource) => {
@@ -47,11 +49,11 @@ async function reachable(leases: Leases): Promise<string[]> {
   return found.flat();
 }
 
-test("each resource lies on the members of its cell, and is listed and found there", async () => {
+test("each resource is on the members of its cell, and is listed and found there", async () => {
   const { members, leases } = await start();
   const held = await Promise.all(resources.map((resource) => leases.acquire(resource)));
   const expected = ids.map((_, index) => resources.filter((each) => cells.of(each).members.includes(index)));
-  // Those whom the client reached later hear of a lease when it is renewed.
+  // A member that the client reached late learns of a lease at its renewal.
   await vi.waitFor(() => {
     expect(members.map((member) => member.status().resources)).toEqual(expected.map((each) => each.length));
   }, 3_000);
@@ -66,7 +68,7 @@ test("each resource lies on the members of its cell, and is listed and found the
   });
 });
 
-test("one member less costs nothing, and two exactly the cells that had both", async () => {
+test("the loss of one member costs nothing, the loss of two exactly the cells that had both", async () => {
   const { members, leases } = await start();
   await members[1]!.close();
   expect(await reachable(leases)).toEqual(resources);
@@ -76,7 +78,7 @@ test("one member less costs nothing, and two exactly the cells that had both", a
   expect(await reachable(leases)).toEqual(standing);
 });
 
-test("members with another size of cells refuse each other", async () => {
+test("members with different cell sizes refuse each other", async () => {
   const ports = await freePorts(3);
   const members = Object.fromEntries(["a", "b", "c"].map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
   const errors: string[] = [];

@@ -3,7 +3,7 @@ import { clusterStatus, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
 import { freePorts } from "../free-ports.js";
 
-/** Three members in this process and clients of theirs, over real sockets. */
+/** Three members in this process and their clients, over real sockets. */
 describe("a cluster of three members", () => {
   let members: Member[] = [];
   let urls: string[] = [];
@@ -40,7 +40,7 @@ describe("a cluster of three members", () => {
     await Promise.all(members.map((member) => member.close()));
   });
 
-  test("grants a lease to one client, and tells the other who has it", async () => {
+  test("grants a lease to one client, and shows it to the other", async () => {
     const [one, two] = [await client("one"), await client("two")];
     const lease = await one.acquire("first");
     expect(lease.remaining()).toBeGreaterThan(500);
@@ -54,7 +54,7 @@ describe("a cluster of three members", () => {
     expect(await one.holder("first")).toMatchObject({ state: "free" });
   });
 
-  test("keeps a lease for several times its length", async () => {
+  test("keeps a lease for several times its ttl", async () => {
     const leases = await client("keeper");
     const lease = await leases.acquire("kept");
     const until = Date.now() + 3_000;
@@ -66,7 +66,7 @@ describe("a cluster of three members", () => {
     await lease.release();
   });
 
-  test("lets members take leases too", async () => {
+  test("lets members acquire leases, too", async () => {
     const lease = await members[0]!.leases.acquire("by a member");
     expect(await members[1]!.leases.tryAcquire("by a member")).toBeUndefined();
     await lease.release();
@@ -74,7 +74,7 @@ describe("a cluster of three members", () => {
     expect(second.token).toBeGreaterThan(lease.token);
   });
 
-  test("finds all members through one address, and tells their states", async () => {
+  test("finds all members through one address, and reports their states", async () => {
     const reports = await clusterStatus(urls[1]!);
     expect(reports.map((report) => report.id)).toEqual(["a", "b", "c"]);
     expect(reports.map((report) => report.reachable && report.status.state)).toEqual([

@@ -8,9 +8,9 @@ const farms = {
   "the paper's leases": ["slotted", "atomic", "atomic"],
 } as const;
 
-// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:slow -- stores`.
+// The cases mostly sleep, so they run concurrently. `npm run test:slow -- stores` tests the other farms.
 describe.each(Object.entries(farms))("%s on real time", (_name, kinds) => {
-  // A writer has seventeen of the paper's leases, each after waits of δ.
+  // A writer has seventeen of the paper's leases, and waits for δ before each.
   const isSlow = kinds[0] === "slotted";
   runConformance(isSlow ? withoutForms(test.concurrent) : { describe, test: test.concurrent }, async () =>
     realFarmGround([...kinds]),

@@ -4,7 +4,7 @@ import type { Leases } from "leasehold";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 
-/** Several of everything in one process. */
+/** Several clusters, clients and members in one process. */
 
 const clusters: LocalCluster[] = [];
 const opened: Leases[] = [];
@@ -24,7 +24,7 @@ async function client(cluster: LocalCluster, name?: string): Promise<Leases> {
   return leases;
 }
 
-test("two clusters in one process have nothing to do with each other", async () => {
+test("two clusters in one process are independent", async () => {
   const [first, second] = await Promise.all(clusters.map((cluster) => client(cluster)));
   const [one, two] = await Promise.all([first!.acquire("same name"), second!.acquire("same name")]);
   expect(one.remaining()).toBeGreaterThan(0);
@@ -33,7 +33,7 @@ test("two clusters in one process have nothing to do with each other", async () 
   await expect(wrong).rejects.toMatchObject({ code: "CLUSTER_MISMATCH" });
 });
 
-test("two clients in one process are two owners, of one name too, and exclude each other", async () => {
+test("two clients in one process are two owners, even with the same name, and exclude each other", async () => {
   const [left, right] = await Promise.all([client(clusters[0]!, "same"), client(clusters[0]!, "same")]);
   expect(left.self).not.toBe(right.self);
   expect(left.self.split(".")[0]).toBe(right.self.split(".")[0]);

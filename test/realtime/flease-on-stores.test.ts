@@ -6,7 +6,10 @@ import { open } from "leasehold";
 import type { Leases } from "leasehold";
 import { runConformance } from "leasehold/testing";
 
-/** Flease on three directories, as programs open it, in real time. Each case spends its time asleep, so they run side by side. */
+/**
+ * Flease on three directories, opened as programs open it, in real time. The cases mostly sleep, so they run
+ * concurrently.
+ */
 describe("flease+file", () => {
   runConformance({ describe, test: test.concurrent }, async () => {
     const root = mkdtempSync(join(tmpdir(), "leasehold-grid-"));

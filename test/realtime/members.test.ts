@@ -20,16 +20,16 @@ import { freePorts } from "../free-ports.js";
 import { largestView, longAddresses, longIds } from "../support/large-views.js";
 
 /**
- * Members that come and go while leases are held (docs/internals/flease-views.md), with sockets and files. Each test spends its
- * time asleep, in waits for leases to run out, and has a cluster of its own.
+ * Members are added and removed while leases are held (docs/internals/flease-views.md), with sockets and
+ * files. The tests mostly wait for leases to expire, and each has a cluster of its own.
  */
 
 const world = realWorld();
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "100ms" } as const;
-/** Where a lease must not be lost on a busy machine. */
+/** For tests in which a busy machine must not cause the loss of a lease. */
 const patient = { ...settings, ttlMax: "4s", rpcTimeout: "400ms" } as const;
 
-/** Ends with its test. */
+/** A folder that is removed at the end of its test. */
 function aFolder({ onTestFinished }: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-members-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -84,13 +84,13 @@ test.concurrent("one member becomes two, and a change that was refused changes n
   await using leases = await open(`flease://${spare}`);
   await using lease = await leases.acquire("r", { wait: "10s" });
   expect(lease.remaining()).toBeGreaterThan(0);
-  // A restart goes on in the view that was kept.
+  // A restarted member continues in the view that it stored.
   await b.close();
   const again = await start("b", spare);
   expect(again.status().view).toBe(5);
 }, 180_000);
 
-test.concurrent("of two changes that are begun at two members at one moment no more than one begins, and it ends", async (context) => {
+test.concurrent("of two changes that are begun at two members at the same time, at most one begins, and it ends", async (context) => {
   const { founding } = await cluster(context, ["a", "b", "c", "d"]);
   const addresses = Object.values(founding);
   const node = await openFleaseClient(addresses, {}, world);
@@ -112,7 +112,7 @@ test.concurrent("of two changes that are begun at two members at one moment no m
   }
 }, 180_000);
 
-test.concurrent("a member comes and another goes, and leases are kept with their tokens by those who know one address", async (context) => {
+test.concurrent("a member comes and another goes, and clients that know one address keep their leases and tokens", async (context) => {
   const { members, founding, start, spare } = await cluster(context, ["a", "b", "c"], patient);
   await using leases = await open(`flease://${founding["b"]}`);
   await using lease = await leases.acquire("kept");
@@ -131,13 +131,13 @@ test.concurrent("a member comes and another goes, and leases are kept with their
   await expect(changeMembers([spare], {}, { remove: "a" }, {}, world)).rejects.toMatchObject({
     code: "INVALID_CONFIG",
   });
-  // One who comes now, by one address, learns all of it.
+  // A client that comes now, with one address, learns all members.
   await using late = await open(`flease://${spare}`);
   expect((await late.holder("kept"))?.token).toBe(token);
   expect(Object.keys((await listMembers([spare], {}, world)).members)).toEqual(["b", "c", "d"]);
 }, 60_000);
 
-test.concurrent("clients keep their leases over a change of members whose view has more than the 4 KiB of a client's call", async (context) => {
+test.concurrent("clients keep their leases during a change of members whose view exceeds the 4 KiB of a client's call", async (context) => {
   const ids = longIds("m", 14);
   const { founding, start, spare } = await cluster(context, ids, { ttlMax: "4s", maxClockSkew: "20ms" });
   const addresses = Object.values(founding);
@@ -149,11 +149,11 @@ test.concurrent("clients keep their leases over a change of members whose view h
   const change = { add: added!, address: spare, remove: ids[0]! };
   const status = await changeMembers([addresses[3]!], {}, change, {}, world);
   expect(JSON.stringify(status).length).toBeGreaterThan(1_024);
-  // The joint view was longer than a lease: one that was not renewed in it is lost.
+  // The joint view lasted longer than a lease, so a lease that was not renewed in it would be lost.
   expect([lease.signal.aborted, lease.remaining() > 0, lease.token]).toEqual([false, true, token]);
 }, 120_000);
 
-test.concurrent("the largest view gets to a client that opens, and to one that is open, over real sockets", async (context) => {
+test.concurrent("the largest view reaches a client that opens and a client that is open, over real sockets", async (context) => {
   const folder = aFolder(context);
   const { view, addresses, barrier } = largestView();
   const note = { barrier, settled: new Map() };
@@ -185,7 +185,7 @@ test.concurrent("the largest view gets to a client that opens, and to one that i
     const client = await openFleaseClient([ours], { timeout: "1s" }, world);
     nodes.push(client);
     expect(client.peer.views.view).toEqual(before);
-    // As if the others had begun a change.
+    // Pretend that the others have begun a change.
     other.calls.answer(
       { role: "member", peerId: view.members[2]! } as Link,
       "view",
@@ -199,7 +199,7 @@ test.concurrent("the largest view gets to a client that opens, and to one that i
   }
 }, 120_000);
 
-/** A client that holds a lease and renews it all the while. */
+/** A client that holds a lease and renews it throughout. */
 async function aHolder(address: string) {
   const leases = await open(`flease://${address}`);
   const lease = await leases.acquire("kept", { wait: "30s" });
@@ -221,7 +221,7 @@ async function grownToThree(context: TestContext) {
   return { founding, start, spare, spare2, ...more };
 }
 
-test.concurrent("one member grows to three at once when they start, and a lease is renewed all the while", async (context) => {
+test.concurrent("one member grows to three at once when they start, and a lease is renewed throughout", async (context) => {
   const { founding, start, spare, spare2 } = await cluster(context, ["a"], patient);
   const at = [founding["a"]!];
   const { leases, isKept } = await aHolder(at[0]!);
@@ -239,7 +239,7 @@ test.concurrent("one member grows to three at once when they start, and a lease 
   await leases.close();
 }, 180_000);
 
-test.concurrent("with one of three dead another is replaced, and then a fourth is added, and a lease is renewed all the while", async (context) => {
+test.concurrent("with one of three dead another is replaced, and then a fourth is added, and a lease is renewed throughout", async (context) => {
   const { members, founding, start, spare, spare2 } = await cluster(context, ["a", "b", "c"], patient);
   const { leases, isKept } = await aHolder(founding["a"]!);
   await members[2]!.close();
@@ -248,7 +248,7 @@ test.concurrent("with one of three dead another is replaced, and then a fourth i
   await changeMembers(at, {}, { add: "d", address: spare, remove: "b" }, { timeout: "2m" }, world);
   expect(isKept()).toBe(true);
   await members[1]!.close();
-  // Of a, c and d two are there; of four three have to be.
+  // Of a, c and d two are alive; of four members three must be.
   await start("e", spare2);
   const grown = await changeMembers(at, {}, { add: "e", address: spare2 }, { timeout: "2m" }, world);
   expect(Object.keys(grown.members)).toEqual(["a", "c", "d", "e"]);
@@ -256,7 +256,7 @@ test.concurrent("with one of three dead another is replaced, and then a fourth i
   await leases.close();
 }, 180_000);
 
-test.concurrent("a member that comes at the address of one that runs is waited for, and the connection to that one is kept", async (context) => {
+test.concurrent("a member at the address of a running one is waited for, and the connection to the running one is kept", async (context) => {
   const { members, founding } = await cluster(context, ["a", "b"], patient);
   const { leases, isKept } = await aHolder(founding["a"]!);
   const change = { add: "c", address: founding["b"]!, remove: "b" };
@@ -278,7 +278,7 @@ test.concurrent("a member that comes at the address of one that runs is waited f
   await leases.close();
 }, 180_000);
 
-test.concurrent("a change whose majority would need a dead member is not begun, and is carried when that is back", async (context) => {
+test.concurrent("a change whose majority needs a dead member is not begun, and is completed when the member is back", async (context) => {
   const { members, founding, start } = await cluster(context, ["a", "b", "c"], patient);
   await members[2]!.close();
   const { leases, isKept } = await aHolder(founding["a"]!);
@@ -296,7 +296,7 @@ test.concurrent("a change whose majority would need a dead member is not begun, 
   await leases.close();
 }, 180_000);
 
-test.concurrent("a change that is given up by its signal at any moment is asked for again, and done once", async (context) => {
+test.concurrent("a change that is cancelled by its signal at any moment can be requested again, and is done once", async (context) => {
   const { founding, start, spare } = await cluster(context, ["a", "b"], patient);
   const at = Object.values(founding);
   const { leases, isKept } = await aHolder(at[0]!);
@@ -313,7 +313,7 @@ test.concurrent("a change that is given up by its signal at any moment is asked 
   await start("c", spare);
   await givenUpWhen(({ waiting }) => waiting?.code === "TIMEOUT");
   await givenUpWhen(({ joint }) => joint !== undefined);
-  // What began went on.
+  // The change that had begun continued.
   const done = await changeMembers(at, {}, change, {}, world);
   expect([done.number, Object.keys(done.members)]).toEqual([3, ["a", "b", "c"]]);
   expect((await changeMembers(at, {}, change, {}, world)).number).toBe(3);
@@ -321,7 +321,7 @@ test.concurrent("a change that is given up by its signal at any moment is asked 
   await leases.close();
 }, 180_000);
 
-test.concurrent("two that change the members at once both get what they want, one after the other", async (context) => {
+test.concurrent("two concurrent changes of the members are both done, one after the other", async (context) => {
   const { founding, start, spare, spare2 } = await cluster(context, ["a", "b", "c"]);
   const at = Object.values(founding);
   await Promise.all([start("d", spare), start("e", spare2)]);
@@ -332,7 +332,7 @@ test.concurrent("two that change the members at once both get what they want, on
   expect([number, Object.keys(now)]).toEqual([5, ["a", "b", "c", "d", "e"]]);
 }, 180_000);
 
-test.concurrent("the member that has begun a change dies, and the others carry it on", async (context) => {
+test.concurrent("the member that has begun a change dies, and the others complete it", async (context) => {
   const { members, founding, start, spare } = await cluster(context, ["a", "b", "c"], patient);
   const at = Object.values(founding);
   const { leases, isKept } = await aHolder(founding["b"]!);
@@ -348,7 +348,7 @@ test.concurrent("the member that has begun a change dies, and the others carry i
   await leases.close();
 }, 180_000);
 
-test.concurrent("a founding member that has lost its file decides nothing by the list that it began with", async (context) => {
+test.concurrent("a founding member that has lost its file does not vote by its initial list", async (context) => {
   const { folder, members, founding, start, spare } = await grownToThree(context);
   await members[0]!.close();
   const { leases: others, lease, isKept } = await aHolder(spare);
@@ -368,7 +368,7 @@ test.concurrent("a founding member that has lost its file decides nothing by the
     if (state === "new") rmSync(join(folder, "a.json"));
   }
   expect([isKept(), lease.remaining() > 0]).toEqual([true, true]);
-  // Its place is made anew.
+  // Its replacement gets a new file.
   const anew = await start("a", founding["a"]!, "existing");
   const at = [founding["a"]!, spare];
   await changeMembers(at, {}, { remove: "a" }, { timeout: "2m" }, world);
@@ -378,7 +378,7 @@ test.concurrent("a founding member that has lost its file decides nothing by the
   await others.close();
 }, 180_000);
 
-test.concurrent("a member without a file has no vote as soon as it hears that the members have changed", async (context) => {
+test.concurrent("a member without a file has no vote as soon as it learns that the members have changed", async (context) => {
   const { members, founding, spare } = await grownToThree(context);
   await members[0]!.close();
   const a = await startMember({ id: "a", members: founding, ...patient });
@@ -391,7 +391,7 @@ test.concurrent("a member without a file has no vote as soon as it hears that th
   await leases.close();
 }, 180_000);
 
-test.concurrent("all members lose power before anything has changed, and come back as they were", async (context) => {
+test.concurrent("all members lose power before the first change, and recover as they were", async (context) => {
   const { members, founding, start } = await cluster(context, ["a", "b", "c"]);
   for (const member of members.splice(0)) await member.close();
   for (const [id, address] of Object.entries(founding)) await start(id, address);

@@ -39,7 +39,7 @@ function realGround(): ConformanceGround {
   };
 }
 
-// Each case spends its time asleep, so they may run side by side.
+// The cases mostly sleep, so they run concurrently.
 describe("in memory on real time", () => {
   runConformance({ describe, test: test.concurrent }, async () => realGround());
 });

@@ -3,7 +3,7 @@ import { clusterStatus, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
 import { freePorts } from "../free-ports.js";
 
-/** Members that do not all have the same settings, over real sockets. */
+/** Members with different settings, over real sockets. */
 
 const ids = ["a", "b", "c"];
 const settings = { ttlMax: "400ms", maxClockSkew: "10ms", rpcTimeout: "50ms" };
@@ -39,7 +39,7 @@ async function client(...urls: string[]): Promise<Leases> {
 
 const url = (address: string | undefined): string => `flease://${address}`;
 
-test("a member with another ttlMax, listed first, keeps nobody from the others", async () => {
+test("a member with another ttlMax, even if listed first, keeps no client from the others", async () => {
   const members = await addressesOf(ids);
   const good = await Promise.all([start("a", members), start("b", members)]);
   await start("c", members, otherSettings);
@@ -71,7 +71,7 @@ test("a client with other settings gets CONFIG_MISMATCH, which names both sides"
   });
 });
 
-test("a client of before a change of settings hears CONFIG_MISMATCH, at once, whatever it asks", async () => {
+test("a client from before a change of settings gets CONFIG_MISMATCH at once, from every call", async () => {
   const members = await addressesOf(ids);
   const before = await Promise.all(ids.map((id) => start(id, members)));
   await Promise.all(before.map((member) => member.ready()));

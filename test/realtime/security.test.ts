@@ -9,9 +9,9 @@ import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 import { asText, Authority } from "../support/pki.js";
 
-/** Whole clusters that prove who they are: a client takes a lease, an observer only looks. */
+/** Whole clusters with authentication: a client acquires a lease, an observer only reads. */
 
-/** What a cluster whose members keep no views says to who may change them. */
+/** The refusal of a change of members, after its authorization, by a cluster that keeps no views. */
 const mayChange = { code: "INVALID_CONFIG", message: expect.stringContaining("file for views") };
 
 function removeOne(cluster: LocalCluster, options: FleaseOptions): Promise<unknown> {
@@ -65,7 +65,7 @@ describe("with certificates", () => {
     authority.remove();
   });
 
-  test("leases are taken, renewed and handed over; an observer asks and takes nothing", async () => {
+  test("leases are acquired, renewed and handed over; an observer reads and acquires nothing", async () => {
     const [first, second] = await leaseTest(
       cluster,
       { tls: asText(authority.for("client")) },
@@ -74,13 +74,13 @@ describe("with certificates", () => {
     expect(second).toBeGreaterThan(first!);
   });
 
-  test("the members are changed with a member's certificate, and with no client's", async () => {
+  test("the members can be changed with a member's certificate, and with no client's", async () => {
     const asClient = removeOne(cluster, { tls: authority.for("client") });
     await expect(asClient).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
     await expect(removeOne(cluster, { tls: authority.for("member/m0") })).rejects.toMatchObject(mayChange);
   });
 
-  test("a member's certificate serves its machine's clients too", async () => {
+  test("a member's certificate also serves the clients on its machine", async () => {
     const leases = await open(...cluster.urls, { tls: authority.for("member/m0") });
     await using lease = await leases.acquire("by a member's client");
     expect(lease.remaining()).toBeGreaterThan(0);
@@ -91,7 +91,7 @@ describe("with certificates", () => {
     ["nothing", {}, "UNAUTHENTICATED", /only TLS/],
     ["a key", { key: keys.member }, "UNAUTHENTICATED", /one side uses a key and the other certificates/],
     ["an observer's", { role: "client", tls: authority.for("observer") }, "INVALID_CONFIG", /only observer/],
-  ])("who brings %s is told why that is not enough", async (_what, options, code, message) => {
+  ])("a client with %s gets the reason why that is not enough", async (_what, options, code, message) => {
     const opening = open(cluster.urls[0]!, { timeout: "1s", ...options });
     await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
@@ -110,7 +110,7 @@ describe("with a key for each role", () => {
   });
   afterAll(() => cluster.close());
 
-  test("leases are taken, renewed and handed over; an observer asks and takes nothing", async () => {
+  test("leases are acquired, renewed and handed over; an observer reads and acquires nothing", async () => {
     const [first, second] = await leaseTest(
       cluster,
       { key: `client: ${keys.client}` },
@@ -142,13 +142,13 @@ describe("with a key for each role", () => {
     ]);
   });
 
-  test("the members are changed with the members' key, and with no client's", async () => {
+  test("the members can be changed with the members' key, and with no client's", async () => {
     const asClient = removeOne(cluster, { key: `client: ${keys.client}` });
     await expect(asClient).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
     await expect(removeOne(cluster, { key: keys.member })).rejects.toMatchObject(mayChange);
   });
 
-  test("the key of the members allows every role", async () => {
+  test("the members' key allows every role", async () => {
     const [first, second] = await leaseTest(
       cluster,
       { key: keys.member },
@@ -173,7 +173,7 @@ describe("with a key for each role", () => {
       /no key that allows to be a client/,
     ],
     ["another cluster", { key: keys.member, cluster: "other" }, "CLUSTER_MISMATCH", /"other"/],
-  ])("who brings %s is told why that is not enough", async (_what, options, code, message) => {
+  ])("a client with %s gets the reason why that is not enough", async (_what, options, code, message) => {
     const opening = open(cluster.urls[0]!, { timeout: "1s", ...options });
     await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });

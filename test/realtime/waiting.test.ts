@@ -8,7 +8,7 @@ import type { Leases } from "../../packages/leasehold/src/lease/types.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 
-/** Those who wait for one resource, over real sockets: how soon they get it, and whether all get their turn. */
+/** Waiters for one resource, over real sockets: how soon they get it, and whether each of them does. */
 
 const skewMs = 40;
 let cluster: LocalCluster;
@@ -32,7 +32,7 @@ async function connect(name: string, aheadMs = 0): Promise<FleaseNode> {
   };
   const addresses = cluster.urls.map((url) => url.slice("flease://".length));
   const node = await openFleaseClient(addresses, { name }, { ...world, clock });
-  // It resolves with a majority: an acceptor that does not know one who waits would tell another.
+  // Opening resolves with a majority, but a member that does not know a waiter would notify another one.
   while (node.reachable() < cluster.members.length) await sleep(1);
   return node;
 }
@@ -44,7 +44,7 @@ async function client(name: string, aheadMs = 0): Promise<Leases> {
   return leases;
 }
 
-/** Each takes the resource again and again until all together have had it so often; how often each had it. */
+/** All acquire the resource repeatedly, `handOvers` times in total. Returns the number for each. */
 async function contend(resource: string, contenders: Leases[], handOvers: number): Promise<number[]> {
   const turns = contenders.map(() => 0);
   let left = handOvers;
@@ -63,7 +63,7 @@ async function contend(resource: string, contenders: Leases[], handOvers: number
 }
 
 describe("nobody starves", () => {
-  test("whatever their clocks say within ε, and though the last holder is always the quickest", async () => {
+  test("whatever their clocks show within ε, and although the last holder is always the fastest", async () => {
     const offsets = [-skewMs / 2, -10, 0, 0, 10, skewMs / 2];
     const contenders = await Promise.all(offsets.map((offset, index) => client(`c${index}`, offset)));
     const turns = await contend("fair", contenders, 300);
@@ -78,7 +78,7 @@ describe("nobody starves", () => {
 });
 
 describe("a hand-over", () => {
-  test("goes to the one that is named, who came last, with a greater token", async () => {
+  test("goes to the named waiter, even if it came last, with a greater token", async () => {
     const [holder, ...others] = await Promise.all(
       ["h", "first", "second", "last"].map((name) => client(name)),
     );
@@ -103,11 +103,11 @@ describe("a hand-over", () => {
   });
 });
 
-describe("one who waits and does not come when told", () => {
+describe("a waiter that does not react when it is notified", () => {
   const patienceMs = 50;
   const noiseMs = 400;
 
-  /** It gets on the lists before anybody else, and hears of a release, and does nothing. */
+  /** The waiter is the first on the lists, and ignores a release. */
   async function deafWaiter(resource: string): Promise<FleaseNode> {
     const node = await connect("deaf");
     node.provider.attach({ ...silentEvents, hint: () => true });
@@ -132,13 +132,13 @@ describe("one who waits and does not come when told", () => {
     return tookMs;
   }
 
-  test("delays the next by a moment", async () => {
+  test("delays the next waiter only for a moment", async () => {
     const tookMs = await handOverMs("stopped", async () => undefined);
     expect(tookMs).toBeGreaterThan(patienceMs - 5);
     expect(tookMs).toBeLessThan(patienceMs + noiseMs);
   });
 
-  test("delays nobody when its connection is gone, and is forgotten", async () => {
+  test("delays no one when its connection is gone, and is forgotten", async () => {
     let waitersLeft: number[] = [];
     const tookMs = await handOverMs("gone", async (deaf) => {
       await deaf.close();
@@ -150,7 +150,7 @@ describe("one who waits and does not come when told", () => {
   });
 });
 
-test("members remember nobody who does not wait any more", async () => {
+test("members forget a client that no longer waits", async () => {
   const [holder, waiter] = [await client("holder"), await client("waiter")];
   const lease = await holder.acquire("aborted");
   await expect(waiter.acquire("aborted", { wait: "30ms" })).rejects.toMatchObject({ code: "TIMEOUT" });

@@ -4,7 +4,7 @@ import type { Change, Leases, OpenOptions } from "leasehold";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";
 
-/** Watching and asking over real sockets, with members that go. Cells of three among five members. */
+/** Watching and listing over real sockets while members go, with cells of three among five members. */
 
 let cluster: LocalCluster;
 const opened: Leases[] = [];
@@ -26,7 +26,7 @@ async function client(name: string, options: OpenOptions = {}): Promise<Leases> 
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Collects what a watch tells. */
+/** Collects the changes that a watch reports. */
 function collect(leases: Leases, prefix: string): { changes: Change[]; stop: () => Promise<void> } {
   const changes: Change[] = [];
   const controller = new AbortController();
@@ -49,7 +49,7 @@ async function eventually(what: string, isSo: () => boolean): Promise<void> {
   }
 }
 
-test("an observer may watch and ask, and neither break nor have released", async () => {
+test("an observer may watch and list, but not break a lease or request its release", async () => {
   const observer = await client("observer", { role: "observer" });
   const lease = await (await client("holder", { label: "night shift" })).acquire("seen");
   const { changes, stop } = collect(observer, "seen");
@@ -80,7 +80,7 @@ test("a thousand resources and more are listed and watched completely, over all 
   await holder.close();
 });
 
-test("a watch goes on when members go, and lists say what they lack", async () => {
+test("a watch continues when members go, and lists report what is missing", async () => {
   const holder = await client("keeper");
   const asker = await client("asker");
   const names = Array.from({ length: 30 }, (_, index) => `cells/${index}`);

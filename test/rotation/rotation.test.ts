@@ -21,19 +21,19 @@ import { type Running, leasehold } from "../support/built.js";
 import { asText as textsOf } from "../support/pki.js";
 
 /**
- * `leasehold cert rotate` with clusters under load. After each step one machine gets the new files first, and its
- * processes start anew with them, while the others have the former ones. In the end all start anew, one machine after
- * the other. Held leases stay held, nothing that contends, puts or connects anew meets an error, and the former
- * credentials are refused.
+ * `leasehold cert rotate` with clusters under load. After each step one machine gets the new files first and
+ * its processes restart with them, while the others still have the old ones. At the end all restart, one
+ * machine after the other. Held leases stay held, programs that contend, put or reconnect meet no error, and
+ * the old credentials are refused.
  */
 
 const ids = ["a", "b", "c"] as const;
 type Id = (typeof ids)[number];
-/** The machine of the programs that take leases. */
+/** The machine of the programs that acquire leases. */
 const programs = "programs";
 const steps = ["trust", "switch", "finish"] as const;
 
-/** Members and nodes look at their files every 5 s, a core's servers every 10 s. */
+/** Members and nodes check their files every 5 s, and servers of a core every 10 s. */
 const rereadMs = 11_000;
 const user = "me:secret";
 
@@ -56,7 +56,7 @@ afterEach(async () => {
 const groups = ["peer", "node", "nodeMember", "http", "coreClient", "corePeer"] as const;
 const at = (group: (typeof groups)[number], id: Id): string =>
   `127.0.0.1:${ports[groups.indexOf(group) * ids.length + ids.indexOf(id)]}`;
-/** A file on a machine. */
+/** The path of a file on a machine. */
 const on = (machine: string, file: string): string => join(folder, machine, file);
 
 async function cert(...words: string[]): Promise<void> {
@@ -64,7 +64,7 @@ async function cert(...words: string[]): Promise<void> {
   expect({ code, stderr, words }).toEqual({ code: 0, stderr: "", words });
 }
 
-/** Copies what every machine may have, as an operator does, while it is in use. */
+/** Copies the files that every machine may have, while they are in use, as an operator does. */
 function deploy(machine: string, sources: readonly string[]): void {
   for (const source of sources) {
     const from = join(folder, source);
@@ -79,7 +79,7 @@ function deploy(machine: string, sources: readonly string[]): void {
   }
 }
 
-/** Starts a server of a machine, and resolves when it says that it serves. */
+/** Starts a server of a machine, and resolves when its output matches `says`. */
 async function start(name: string, words: readonly string[], says: RegExp, env = {}): Promise<void> {
   const child = leasehold(words, { env: { ...process.env, ...env } });
   running.set(name, child);
@@ -87,7 +87,7 @@ async function start(name: string, words: readonly string[], says: RegExp, env =
 }
 
 type Flags = (id: Id) => readonly string[];
-/** Short, as a member that starts anew waits this long; long enough for a busy machine. */
+/** Short, because a restarted member waits this long, but long enough for a busy machine. */
 const shortLeases = ["--ttl-max", "10s", "--max-clock-skew", "50ms"];
 
 function startPeer(id: Id, flags: Flags): Promise<void> {
@@ -137,10 +137,10 @@ async function stop(name: string): Promise<void> {
   await exited;
 }
 
-/** Waiting is not in order: on a busy machine one of two contenders went without the lease for 30 s. */
+/** Waiting is not fair: on a busy machine one of two contenders waited 30 s for the lease. */
 const contention = { wait: "2m" };
 
-/** Programs that use the cluster from the beginning to the end. */
+/** Programs that use the cluster throughout the test. */
 class Load {
   readonly errors: string[] = [];
   readonly counts = { contended: 0, reopened: 0, put: 0 };
@@ -149,7 +149,7 @@ class Load {
   readonly #loops: Promise<void>[] = [];
   #isOver = false;
 
-  /** A program that holds leases, one that contends for others, and programs that come and go. */
+  /** Starts a program that holds leases, one that contends for others, and programs that come and go. */
   async use(what: string, opened: (asText: boolean) => Promise<Leases>): Promise<void> {
     const leases = await opened(false);
     this.#opened.push(leases);
@@ -164,7 +164,8 @@ class Load {
       this.counts.contended += 1;
     });
     this.#repeat(`${what}, opened anew`, async () => {
-      // Read at once: a certificate and its key are not copied at one moment.
+      // As text, because the files are read at different moments: a certificate and its key are not copied
+      // together.
       const anew = await opened(true);
       try {
         const lease = await anew.acquire("contended", contention);
@@ -176,7 +177,7 @@ class Load {
     });
   }
 
-  /** A program that puts one file after another. */
+  /** Starts a program that puts one file after another. */
   put(command: (words: readonly string[]) => Promise<string>): void {
     this.#repeat("files", async () => {
       await command(["put", join(folder, "content"), `put/${this.counts.put}`]);
@@ -205,7 +206,7 @@ class Load {
 const peerUrls = () => ids.map((id) => `flease://${at("peer", id)}`);
 const coreUrl = () => `core://${ids.map((id) => at("coreClient", id)).join()}`;
 
-/** A connection to one member, or its refusal. */
+/** Connects to one member. Returns "connected" or the code of the refusal. */
 async function connecting(url: string, options: OpenOptions): Promise<string> {
   try {
     await (await open(url, { ...options, timeout: "4s" })).close();
@@ -215,7 +216,7 @@ async function connecting(url: string, options: OpenOptions): Promise<string> {
   }
 }
 
-/** Goes through the steps, and after each lets machines have the new files one after the other. */
+/** Performs the steps; after each, the machines get the new files one after the other. */
 async function rotate(
   sources: readonly string[],
   load: Load,
@@ -223,7 +224,7 @@ async function rotate(
 ): Promise<void> {
   for (const [index, step] of steps.entries()) {
     for (const source of sources.filter((each) => each !== "clients.key")) await cert("rotate", source, step);
-    // Roles have files of their own.
+    // Each role has a file of its own.
     if (sources.includes("cluster.key")) writeClientKeys();
     const first = ids[index]!;
     deploy(first, sources);
@@ -235,7 +236,8 @@ async function rotate(
     await sleep(rereadMs);
     expect([step, load.errors]).toEqual([step, []]);
   }
-  // Connections that began before the last step end here: programs that go on have to connect with the new files.
+  // End connections that began before the last step, so that running programs must reconnect with the new
+  // files.
   for (const id of ids) await restart(restarted(id));
 }
 
@@ -255,7 +257,7 @@ function writeClientKeys(): void {
 }
 
 describe("nothing is lost while", () => {
-  test("the authorities of members, nodes of files and a core are changed", async () => {
+  test("the CAs of members, nodes of files and a core are changed", async () => {
     for (const name of ["pki", "clients", "servers"]) await cert("authority", name);
     for (const id of ids) {
       await cert("member", "pki", id, "--host", "127.0.0.1");

@@ -7,7 +7,9 @@ import { dist } from "../support/built.js";
 import { Program, testFolder } from "./programs.js";
 import { formerFiles, formerRelease, hasHistory, releaseMsMax, releaseOf } from "./releases.js";
 
-/** Nodes of files are upgraded one by one and rolled back, while files are put and counted up. */
+/**
+ * Nodes of files are upgraded one by one and rolled back, while files are put and a counter is incremented.
+ */
 
 const ids = ["a", "b", "c"] as const;
 const serveMsMax = 90_000;
@@ -63,7 +65,7 @@ class Nodes {
     return ids.map((id) => `${id}: ${this.#processes.get(id)!.output.slice(-2_000)}`).join("\n");
   }
 
-  /** Each serves, and every copy is whole. */
+  /** Waits until each node serves and every copy is complete. */
   async allServe(): Promise<void> {
     const endMs = performance.now() + serveMsMax;
     while ((await this.#whole().catch(() => 0)) < ids.length) {
@@ -84,7 +86,7 @@ class Nodes {
   }
 }
 
-/** Puts files and counts a number up by conditional puts, at any node that answers. */
+/** Puts files and increments a number with conditional puts, at any node that answers. */
 class Writers {
   readonly #nodes: Nodes;
   readonly #acknowledged = new Map<string, string>();
@@ -108,7 +110,7 @@ class Writers {
       const path = `${kind}-${turn % 50}`;
       const body = `${path} ${turn} `.padEnd(bytes, String(turn));
       const before = this.#acknowledged.get(path);
-      // A put that was not acknowledged may be there or not.
+      // A put without an acknowledgement may or may not be stored.
       this.#acknowledged.delete(path);
       const answer = await this.#ask(turn, path, { method: "PUT", body }).catch(() => undefined);
       if (answer?.ok === true) this.#acknowledged.set(path, body);
@@ -136,7 +138,7 @@ class Writers {
     }
   }
 
-  /** Ends the writers, and compares the files with what was acknowledged. */
+  /** Ends the writers, and compares the files with the acknowledged puts. */
   async end(): Promise<{ lost: string[]; files: number; counted: number; tooLow: number; tooHigh: number }> {
     this.#over.abort();
     await Promise.all(this.#running);
@@ -167,7 +169,7 @@ async function rollThereAndBack(before: string, after: string): ReturnType<Write
 }
 
 test.runIf(hasHistory(formerFiles))(
-  "nodes of the release before are upgraded and rolled back with their disks, and nothing acknowledged is lost",
+  "nodes of the previous release are upgraded and rolled back with their disks, and nothing acknowledged is lost",
   async () => {
     const { lost, files, counted, tooLow, tooHigh } = await rollThereAndBack(releaseOf(formerFiles), dist);
     expect([lost, tooLow, tooHigh]).toEqual([[], 0, 0]);
@@ -177,9 +179,9 @@ test.runIf(hasHistory(formerFiles))(
   releaseMsMax,
 );
 
-describe.runIf(hasHistory(formerRelease))("a disk of another format", () => {
+describe.runIf(hasHistory(formerRelease))("a disk with another format", () => {
   test(
-    "is refused by both releases, and stays as it is",
+    "is refused by both releases, and is left unchanged",
     async () => {
       const older = releaseOf(formerRelease);
       const [present, former] = [await Nodes.start(dist), await Nodes.start(older)];

@@ -1,6 +1,7 @@
 /**
- * A program of some release that takes leases: one it keeps all the while, and shared ones that it takes in turns with
- * others. Within a lease it makes a file that must not be there, and looks whether tokens rise.
+ * A program of a given release that acquires leases: one that it keeps, and shared ones that it acquires in
+ * turns with others. While it holds a shared lease, it creates a file that must not exist yet, and checks
+ * that tokens increase.
  *
  * node holder.mjs DIST ADDRESSES FOLDER NAME TTL-MS
  */
@@ -35,7 +36,8 @@ async function takeTurns(resource) {
     try {
       closeSync(openSync(place, "wx"));
     } catch {
-      // A holder that lost its lease in there has left it behind, and the test fails anyway.
+      // If a holder lost its lease while it held the file, the file is left over; the test fails in this case
+      // anyway.
       problems.push(`two hold ${resource}`);
     }
     const before = BigInt(readFileSync(tokens, { encoding: "utf8", flag: "a+" }) || "0");

@@ -7,7 +7,7 @@ import { dist } from "../support/built.js";
 import { Holders, Program, testFolder } from "./programs.js";
 import { formerRelease, hasHistory, releaseMsMax, releaseOf } from "./releases.js";
 
-/** Members are upgraded one by one and rolled back, with clients of both releases that take leases meanwhile. */
+/** Members are upgraded one by one and rolled back, while clients of both releases acquire leases. */
 
 const ids = ["a", "b", "c"] as const;
 const ttlMs = 4_000;
@@ -34,13 +34,13 @@ class Members {
     return members;
   }
 
-  /** One address for each member. */
+  /** The client address of each member. */
   get addresses(): [string, ...string[]] {
     const [first = "", ...others] = this.endpoints.map((endpoint) => `flease://${endpoint}`);
     return [first, ...others];
   }
 
-  /** For messages of failed tests. */
+  /** The end of each output, for error messages. */
   #lastWords(): readonly string[] {
     return [...this.#processes].map(([id, { output }]) => `${id}: ${output.slice(-500)}`);
   }
@@ -56,7 +56,7 @@ class Members {
     this.#processes.set(id, Program.leasehold(dist, ...words));
   }
 
-  /** Restarts each with this build, the next one when all are ready. */
+  /** Restarts the members one by one with this build, each when all are ready. */
   async roll(dist: string, chosen: readonly string[] = ids): Promise<void> {
     for (const id of chosen) {
       await this.#processes.get(id)!.end();
@@ -84,7 +84,7 @@ async function rollThereAndBack(before: string, after: string): Promise<Members>
   const holders = new Holders(members.addresses.join(" "), folder, ttlMs);
   await holders.start("before", before);
   await holders.start("after", after);
-  // Back from half way, and from all of it.
+  // Roll back from half way, and from the complete upgrade.
   await members.roll(after, ["a", "b"]);
   await members.roll(before, ["b"]);
   await members.roll(after, ["b", "c"]);
@@ -95,10 +95,10 @@ async function rollThereAndBack(before: string, after: string): Promise<Members>
 }
 
 test.runIf(hasHistory(formerRelease))(
-  "members of the release before are upgraded and rolled back, and no lease is lost or has two holders",
+  "members of the previous release are upgraded and rolled back, and no lease is lost or has two holders",
   async () => {
     const members = await rollThereAndBack(releaseOf(formerRelease), dist);
-    // A version that is refused is not offered again, so that nobody hears of it.
+    // A refused version is not offered again, so no client sees the error.
     expect(ids.map((id) => members.output(id)).join("")).not.toContain("VERSION_MISMATCH");
   },
   releaseMsMax,

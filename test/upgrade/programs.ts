@@ -17,7 +17,7 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-/** Processes of some release: `dist` is the folder of its build. */
+/** Processes of a given release: `dist` is the folder of its build. */
 export class Program {
   output = "";
   readonly #child: ChildProcess;
@@ -44,7 +44,7 @@ export class Program {
     await this.#closed;
   }
 
-  /** Waits for its end, and returns its exit code. */
+  /** Waits for the process to end, and returns its exit code. */
   async code(): Promise<number | null> {
     await this.#closed;
     return this.#child.exitCode;
@@ -71,9 +71,9 @@ interface Report {
   readonly problems: readonly string[];
 }
 
-/** Programs of several releases that contend for the same leases, each with one that it keeps. */
+/** Programs of several releases that contend for the same leases. Each also keeps one of its own. */
 export class Holders {
-  /** Of shared leases, by those that have ended. */
+  /** The number of shared leases held by programs that have ended. */
   tenures = 0;
   readonly #address: string;
   readonly #folder: string;
@@ -92,7 +92,7 @@ export class Holders {
     await program.says("holds");
   }
 
-  /** Waits until each that runs has had shared leases some more times. */
+  /** Waits until each running program has acquired some more shared leases. */
   async takeTurns(): Promise<void> {
     const turns = () =>
       [...this.#holders].map(([name, { output }]) => [name, output.split("turn").length] as const);
@@ -100,7 +100,7 @@ export class Holders {
     await until(() => turns().every(([name, count]) => count >= goal.get(name)!));
   }
 
-  /** Ends one. @throws Error if it has lost a lease, or met another holder. */
+  /** Ends a program. @throws Error if it has lost a lease, or met another holder. */
   async end(name: string): Promise<void> {
     const program = this.#holders.get(name)!;
     this.#holders.delete(name);

@@ -12,18 +12,18 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The release before this one, packed of a former commit. */
+/** The previous release, packed from a former commit. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** Builds are kept: each depends on its commit alone. */
+/** Builds are cached: each depends only on its commit. */
 const cache = join(root, "node_modules", ".cache", "leasehold-releases");
 
 /**
- * There is no tag yet. The last commit of 26 November 2026 has the packages as they are published now, and is older
- * than the choice of a protocol version by participants.
+ * There is no tag yet. The last commit of 26 November 2026 has the packages as they are published now, but
+ * does not negotiate a protocol version yet.
  */
 export const formerRelease = "8fe1a65a";
-/** The formats of files changed on 27 November: from this commit on they are those of today. */
+/** The formats of files changed on 27 November. This commit has the current ones. */
 export const formerFiles = "7443770f";
 export const releaseMsMax = 600_000;
 
@@ -39,7 +39,10 @@ export function hasHistory(...commits: readonly string[]): boolean {
   });
 }
 
-/** The folder `dist` of `leasehold` as it was at a commit, packed by npm and unpacked, with its other packages beside it. */
+/**
+ * The folder `dist` of `leasehold` at a commit, packed by npm and unpacked, with its other packages beside
+ * it.
+ */
 export function releaseOf(commit: string): string {
   const place = join(cache, commit);
   const dist = join(place, "node_modules", "leasehold", "dist");
@@ -52,7 +55,7 @@ export function releaseOf(commit: string): string {
     const packages = buildSources(commit, sources);
     linkTools(installed);
     for (const folder of packages) unpack(pack(join(sources, "packages", folder), work), installed);
-    // Another run may have been faster.
+    // Another run may have created it first.
     if (!existsSync(dist)) renameSync(installed, place);
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -75,7 +78,7 @@ function buildSources(commit: string, to: string): string[] {
   return packages;
 }
 
-/** Everything that is installed here but our own packages. */
+/** Links everything that is installed here except our own packages. */
 function linkTools(to: string): void {
   const modules = join(to, "node_modules");
   mkdirSync(join(modules, "@leasehold"), { recursive: true });

@@ -6,7 +6,9 @@ import { dist } from "../support/built.js";
 import { Holders, testFolder } from "./programs.js";
 import { formerRelease, hasHistory, releaseMsMax, releaseOf } from "./releases.js";
 
-/** Holders of the release before and of this one on the same stores, side by side and one after the other. */
+/**
+ * Holders of the previous release and of this one on the same stores, side by side and one after the other.
+ */
 
 const ttlMs = 15_000;
 const redis: RedisServer[] = [];
@@ -47,7 +49,7 @@ describe.runIf(hasHistory(formerRelease))("old and new holders", () => {
       await holders.takeTurns();
       await holders.end("second");
       await holders.takeTurns();
-      // Back: what this release has written is read by the one before.
+      // Rollback: the previous release reads what this one has written.
       await holders.end("third");
       await holders.start("fifth", before);
       await holders.takeTurns();

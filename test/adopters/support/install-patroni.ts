@@ -15,7 +15,7 @@ export default function installPatroni(): void {
   ])
     execFileSync("apt-get", ["-o", "DPkg::Lock::Timeout=600", ...words], {
       stdio: "pipe",
-      // Services must not start by themselves: the tests start their own.
+      // Prevents the services from starting: the tests start their own.
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
     });
 }

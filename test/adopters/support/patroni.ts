@@ -12,7 +12,7 @@ import { type Account, makeDirectory, removeDirectory, run } from "../../stores/
 const outputCharactersMax = 20_000;
 const environment = { PATH: process.env["PATH"], LANG: "C.UTF-8" };
 
-/** A member, by Patroni's REST API. */
+/** A member in the answer of Patroni's REST API. */
 export interface Listed {
   readonly name: string;
   readonly role: string;
@@ -20,14 +20,14 @@ export interface Listed {
 }
 
 export interface Core {
-  /** As `127.0.0.1:2379`. */
+  /** Addresses such as `127.0.0.1:2379`. */
   readonly endpoints: readonly string[];
   readonly tls: TlsFiles;
   readonly user: string;
   readonly password: string;
 }
 
-/** The dynamic settings, in seconds where they are times. */
+/** The dynamic settings; times are in seconds. */
 export const settings = {
   ttl: 20,
   loop_wait: 2,
@@ -36,7 +36,9 @@ export const settings = {
   synchronous_mode: true,
 };
 
-/** One Patroni with its PostgreSQL, both as Debian's user `postgres`, which PostgreSQL asks for. */
+/**
+ * One Patroni with its PostgreSQL, both as Debian's user `postgres`, since PostgreSQL refuses to run as root.
+ */
 export class PatroniNode {
   readonly name: string;
   readonly port: number;
@@ -115,7 +117,7 @@ export class PatroniNode {
 
   start(): void {
     const env = { ...environment, HOME: this.#folder };
-    // A session of its own, as a service manager gives it.
+    // The process has a session of its own, as under a service manager.
     const options = { cwd: this.#folder, env, detached: true, ...this.#account };
     const child = spawn("/usr/bin/patroni", [this.configFile], {
       ...options,
@@ -126,7 +128,7 @@ export class PatroniNode {
     this.#child = child;
   }
 
-  /** Kills Patroni and all processes of PostgreSQL, as a machine that loses power. */
+  /** Kills Patroni and all processes of PostgreSQL, like a power failure. */
   async kill(): Promise<void> {
     if (this.#child !== undefined && this.isRunning) {
       const exited = once(this.#child, "exit");
@@ -140,12 +142,12 @@ export class PatroniNode {
       try {
         process.kill(Number(each), "SIGKILL");
       } catch {
-        // It has ended by itself.
+        // It has already ended.
       }
     }
   }
 
-  /** A connection to its PostgreSQL. */
+  /** A connection to this node's PostgreSQL. */
   client(): pg.Client {
     return new pg.Client({
       host: "127.0.0.1",
@@ -166,7 +168,7 @@ export class PatroniNode {
     return stdout;
   }
 
-  /** All members as this node's Patroni knows them. */
+  /** All members, as this node's Patroni sees them. */
   async list(): Promise<readonly Listed[]> {
     const answer = await fetch(`http://127.0.0.1:${this.#restPort}/cluster`, {
       signal: AbortSignal.timeout(5_000),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { PatroniNode } from "./patroni.js";
 
-/** A row that a node has acknowledged, with the timeline in which it stands there. */
+/** A row that a node has acknowledged, with its timeline. */
 interface Row {
   readonly id: string;
   readonly node: string;
@@ -11,7 +11,10 @@ interface Row {
   readonly endedMs: number;
 }
 
-/** Writes to every node of a cluster all the time, also to those that should refuse, and keeps what was acknowledged. */
+/**
+ * Writes continuously to every node of a cluster, including those that should refuse, and records the
+ * acknowledged rows.
+ */
 export class Writers {
   readonly rows: Row[] = [];
   readonly #ended = new AbortController();
@@ -34,12 +37,15 @@ export class Writers {
     return Math.max(...moments.slice(1).map((ms, index) => ms - moments[index]!)) / 1_000;
   }
 
-  /** The node of the last row since this moment. */
+  /** The last row since this moment. */
   last(sinceMs = 0): Row | undefined {
     return this.rows.findLast(({ beganMs }) => beganMs >= sinceMs);
   }
 
-  /** Rows that a node acknowledged though they began after a later primary's first one, or two nodes in one timeline. */
+  /**
+   * Rows that violate exclusion: acknowledged although they began after a later timeline's first row had
+   * ended, or acknowledged by two nodes in one timeline.
+   */
   doubleWrites(): Row[] {
     return this.rows.filter((row) =>
       this.rows.some(
@@ -52,7 +58,7 @@ export class Writers {
 
   /** Acknowledged rows that this node does not have. */
   async lost(node: PatroniNode): Promise<string[]> {
-    // Before the look: other rows come meanwhile.
+    // Read first, since other rows are added during the query.
     const acknowledged = this.rows.map(({ id }) => id);
     const client = node.client();
     await client.connect();
@@ -93,7 +99,7 @@ export class Writers {
 
 async function connected(node: PatroniNode): Promise<pg.Client> {
   const client = node.client();
-  // A server that is killed ends its connections.
+  // Ignored: a killed server ends its connections.
   client.on("error", () => undefined);
   await client.connect();
   return client;

@@ -1,4 +1,5 @@
-// A bundle that is to have leases of a core: the packages of etcd's API are installed, and become part of it.
+// A program whose bundle includes leases on a core: the packages of etcd's API are installed and become part
+// of it.
 import { LeaseholdError } from "leasehold";
 import { openEtcd } from "leasehold/etcd";
 

@@ -1,4 +1,4 @@
-// Without a transform: the tests are plain JavaScript.
+// No transform, as the tests are plain JavaScript.
 export default {
   testMatch: ["<rootDir>/jest/*.mjs", "<rootDir>/jest/*.cjs"],
   moduleFileExtensions: ["js", "mjs", "cjs", "json"],

@@ -1,4 +1,4 @@
-// What is said where something cannot work in a bundle.
+// Prints the errors for features that cannot work in a bundle.
 import { open } from "leasehold";
 
 const say = (error) => console.log(error.message);

@@ -14,7 +14,7 @@ const single = (format, file) => ({
 
 export default [
   {
-    // The file of the thread is an entry of its own, and lies beside the chunks.
+    // The thread's file is a separate entry and lies beside the chunks.
     input: { app: "app.mjs", "lease-worker": "leasehold/lease-worker" },
     external: /^node:/,
     plugins,

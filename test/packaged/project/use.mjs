@@ -1,5 +1,6 @@
-// What a program does with the package, whichever tool has built it: takes a lease in memory and one of three members
-// in this process, opens what is not installed, and lets a thread renew. Answers what came of each.
+// The uses of the package that every tool must support: acquires a lease in memory and one on three members
+// in this process, opens a ground whose package is not installed, and lets a thread renew. Prints the outcome
+// of each.
 import { createServer } from "node:net";
 import { LeaseholdError, open, startMember } from "leasehold";
 
@@ -17,7 +18,7 @@ async function freePorts(count) {
   return ports;
 }
 
-/** "held" if a lease is held and given back, or the stable code of the error. */
+/** "held" if a lease was acquired and released, or the error's code. */
 async function outcomeOf(url, options) {
   try {
     const leases = await open(url, options);

@@ -1,4 +1,4 @@
-// A server's code. Vite leaves packages outside of it, unless it is told not to.
+// Code of a server. By default Vite does not bundle packages.
 import { defineConfig } from "vite";
 
 export default defineConfig(({ mode }) => ({
@@ -9,7 +9,7 @@ export default defineConfig(({ mode }) => ({
     rollupOptions:
       mode === "bundled"
         ? {
-            // The file of the thread is an entry of its own, and lies beside the chunks.
+            // The thread's file is a separate entry and lies beside the chunks.
             input: { app: "app.mjs", "lease-worker": "leasehold/lease-worker" },
             output: { entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" },
           }

@@ -1,4 +1,4 @@
-// Builds both kinds of bundle; `target` lets webpack leave Node's own modules.
+// Builds both kinds of bundle. `target` excludes Node's own modules from the bundle.
 import webpack from "webpack";
 
 const optimization = { minimize: false };

@@ -1,6 +1,6 @@
-// First leases, as any runtime takes them: in memory, on three directories, of three members over TCP. Each is
-// taken, refused to another user, given back and taken by the other, whose token is greater. The words: three
-// directories, and three addresses for the members.
+// The first leases that a runtime acquires: in memory, on three directories, and on three members over TCP.
+// Each is acquired, refused to another user, released and acquired by the other, whose token is greater.
+// Arguments: three directories, and three addresses for the members.
 import process from "node:process";
 import { open, startMember } from "leasehold";
 
