@@ -1,5 +1,5 @@
-// One load on three servers that speak etcd's API, with etcd's own client. Says one JSON object.
-// load ENDPOINTS FIGURE IN_FLIGHT MILLISECONDS (of fan-out, IN_FLIGHT are the watches)
+// Runs one load on three servers that speak etcd's API, with etcd's own client. Prints one JSON object.
+// load ENDPOINTS FIGURE IN_FLIGHT MILLISECONDS (for fan-out, IN_FLIGHT is the number of watches)
 package main
 
 import (
@@ -24,7 +24,8 @@ const (
 	valueBytes = 128
 	keysRead   = 1000
 	sharedTTL  = 600
-	// A connection for so many calls in flight, as one of gRPC's takes only a hundred streams well.
+	// The number of calls in flight on one connection. A connection of gRPC handles only about a hundred streams
+	// well.
 	callsPerConnection = 64
 	leasesKept         = 512
 )
@@ -38,7 +39,7 @@ func main() {
 	forMs, _ := strconv.Atoi(os.Args[4])
 	var clients []*clientv3.Client
 	for index := 0; index*callsPerConnection < inFlight; index++ {
-		// One server each, in turn: the client's own choice would differ from run to run.
+		// Connections are assigned to servers in turn, since the client's own choice would differ between runs.
 		client, err := connect(endpoints[index%len(endpoints)])
 		check(err)
 		clients = append(clients, client)
@@ -63,7 +64,7 @@ func main() {
 }
 
 func connect(endpoint string, options ...grpc.DialOption) (*clientv3.Client, error) {
-	// It would warn of each try at a server that this program knows to be gone.
+	// The client would warn of each attempt at a server that this program knows to be gone.
 	log := zap.NewProductionConfig()
 	log.Level = zap.NewAtomicLevelAt(zap.ErrorLevel)
 	return clientv3.New(clientv3.Config{

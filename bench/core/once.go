@@ -1,4 +1,4 @@
-// What is done once, and not as often as it goes: many leases and their end, a million keys, servers that are gone.
+// Figures measured once, not as a rate: many leases and their end, a million keys, servers that are killed.
 package main
 
 import (
@@ -22,7 +22,8 @@ const (
 	keysFilled   = 1000000
 	keysInOne    = 100
 	many         = 256
-	// More large transactions at once time out where the machine is busy; what has timed out is written again.
+	// More concurrent large transactions would time out on a busy machine. A transaction that times out is
+	// repeated.
 	fillers = 32
 )
 
@@ -44,7 +45,7 @@ func single(figure string) func(clients []*clientv3.Client, duration time.Durati
 	return nil
 }
 
-// Calls `one` with 0 to count-1, many at a time.
+// Calls `one` with 0 to count-1, in `workers` goroutines.
 func inParallel(workers int, count int64, one func(number int64)) float64 {
 	var group sync.WaitGroup
 	var next int64 = -1
@@ -66,7 +67,7 @@ func inParallel(workers int, count int64, one func(number int64)) float64 {
 	return time.Since(begun).Seconds()
 }
 
-// Takes a lease, and writes a key with it. Says when the lease was taken.
+// Grants a lease, and writes a key with it. Returns the time when the lease was granted.
 func take(clients []*clientv3.Client, key string, number int64, ttl int64) time.Time {
 	client := clients[number%int64(len(clients))]
 	lease, err := client.Grant(context.Background(), ttl)
@@ -83,7 +84,8 @@ func hold(clients []*clientv3.Client, _ time.Duration) result {
 	})}
 }
 
-// Leases are taken as fast as it goes and not kept alive. How late does a watch hear of the end of each?
+// Grants leases as fast as possible and does not keep them alive. Measures how late a watch learns of the end
+// of each.
 func expire(clients []*clientv3.Client, _ time.Duration) result {
 	prefix := fmt.Sprintf("ending/%d/", os.Getpid())
 	answers := clients[0].Watch(context.Background(), prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify(), clientv3.WithFilterPut())
@@ -91,7 +93,7 @@ func expire(clients []*clientv3.Client, _ time.Duration) result {
 	var taken sync.Map
 	go inParallel(many, leasesEnding, func(number int64) {
 		key := fmt.Sprintf("%s%d", prefix, number)
-		// Before the put, as the lease may be over before its answer.
+		// Store before the put: the lease may expire before the put's answer arrives.
 		taken.Store(key, time.Now())
 		taken.Store(key, take(clients, key, number, endingTTL))
 	})
@@ -125,7 +127,7 @@ func fill(clients []*clientv3.Client, _ time.Duration) result {
 	return result{"seconds": seconds}
 }
 
-// The longest time in which no put was acknowledged by any server, while somebody kills one.
+// The longest time without an acknowledged put at any server, while the caller kills one.
 func gap(clients []*clientv3.Client, duration time.Duration) result {
 	var lock sync.Mutex
 	last, longest := time.Now(), time.Duration(0)
@@ -157,7 +159,8 @@ func gap(clients []*clientv3.Client, duration time.Duration) result {
 	return result{"seconds": longest.Seconds()}
 }
 
-// Waits until each server answers a linearizable read. A connection for each try: gRPC would wait longer and longer between its own.
+// Waits until each server answers a linearizable read. Each attempt uses a new connection, since gRPC would
+// wait longer and longer between its own attempts.
 func ready(clients []*clientv3.Client, _ time.Duration) result {
 	begun := time.Now()
 	for _, client := range clients {

@@ -1,4 +1,4 @@
-// Loads that need streams: keep-alives on one stream, and one put that a thousand watches see.
+// Loads that need streams: keep-alives on one stream, and a put that a thousand watches see.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Answers come in the order of the requests, as etcd's client rests on.
+// Answers arrive in the order of the requests; etcd's client relies on this, too.
 func keepAliveOnOneStream(client *clientv3.Client) operation {
 	var leases []clientv3.LeaseID
 	for index := 0; index < leasesKept; index++ {
@@ -41,7 +41,7 @@ func keepAliveOnOneStream(client *clientv3.Client) operation {
 	}
 }
 
-// One operation: a put, and each watch has seen it. One after another.
+// One operation is a put that each watch has seen. Operations are sequential.
 func fanOut(clients []*clientv3.Client, watchers int) operation {
 	var seen sync.WaitGroup
 	for one := 0; one < watchers; one++ {

@@ -9,7 +9,7 @@ import { afterEach, beforeAll, expect, it } from "vitest";
 import { freePorts } from "../free-ports.js";
 import { mainPath } from "../support/built.js";
 
-/** Debian's HAProxy, configured as docs/gateway.md says, before two gateways of three members. */
+/** Debian's HAProxy, configured as in docs/gateway.md, before two gateways of three members. */
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const page = readFileSync(join(here, "../../docs/gateway.md"), "utf8");
@@ -69,7 +69,7 @@ async function balanced() {
     .replace(/bind \S+.*/, `bind ${front}`)
     .replace("10.0.0.1:7470", one)
     .replace("10.0.0.2:7470", two)
-    // A watch in which nothing happens lasts longer, and so does a call that waits.
+    // Shorter than an idle watch or a waiting call, which must outlast it.
     .replaceAll("310s", "15s");
   writeFileSync(join(folder, "haproxy.cfg"), config);
   const check = spawnSync("haproxy", ["-c", "-f", join(folder, "haproxy.cfg")], { encoding: "utf8" });
@@ -85,7 +85,7 @@ async function balanced() {
     const at = name === "one" ? one : two;
     gateways[name] = gateway(at);
     await expect.poll(() => ready(at), { timeout: 60_000 }).toBe(true);
-    // The balancer looks each second.
+    // The balancer checks its gateways every second.
     await sleep(2_000);
   };
   return { folder, url, start, restart, faults };
@@ -113,7 +113,7 @@ class Client {
     return this.cookie.endsWith("=one") ? "one" : "two";
   }
 
-  /** Follows changes of names below the prefix, until `end`. */
+  /** Follows changes of names with the prefix, until `end`. */
   async watch(prefix: string, lastId?: string) {
     const gone = new AbortController();
     const headers = { cookie: this.cookie, ...(lastId !== undefined && { "last-event-id": lastId }) };
@@ -134,7 +134,7 @@ class Client {
   }
 }
 
-it("watches pass the balancer at once, outlast its timeout, and resume", async () => {
+it("watches pass the balancer without delay, outlast its timeout, and resume", async () => {
   const { url, restart } = await balanced();
   const client = new Client(url);
   expect((await client.ask("POST", "/v1/sessions", { ttl: "60s" })).status).toBe(201);
@@ -159,14 +159,14 @@ it("watches pass the balancer at once, outlast its timeout, and resume", async (
   await elsewhere.shows("event: reset");
 }, 120_000);
 
-it("a client whose gateway dies has lost its session, and the resource is free after the ttl", async () => {
+it("a client whose gateway dies loses its session, and the resource is free after the ttl", async () => {
   const { url, restart } = await balanced();
   const client = new Client(url);
   const { text } = await client.ask("POST", "/v1/leases", { resource: "demo/lost", ttl: "3s" });
   const { lease } = (JSON.parse(text) as { leases: [{ lease: string }] }).leases[0];
   for (let look = 0; look < 10; look += 1)
     expect((await client.ask("POST", `/v1/leases/${lease}/renew`)).status).toBe(200);
-  // By no cookie every second request is at the gateway that does not know the session.
+  // Without a cookie, every second request reaches the gateway that does not know the session.
   const plain = async (): Promise<number> =>
     (await fetch(`${url}/v1/leases/${lease}/renew`, { method: "POST" })).status;
   const met = new Set<number>();
@@ -191,7 +191,7 @@ it("a client whose gateway dies has lost its session, and the resource is free a
   process.stdout.write(`the client got ${[...statuses].join(", ")}\n`);
   for (const status of statuses) expect([502, 503, 410]).toContain(status);
   const again = await free;
-  // The other client may have been at the same gateway.
+  // The other client may have used the same gateway.
   const taken =
     again.status === 200
       ? again
@@ -200,7 +200,7 @@ it("a client whose gateway dies has lost its session, and the resource is free a
   await back;
 }, 120_000);
 
-it("no two clients hold a lease at once, while gateways are killed and come back", async () => {
+it("no two clients hold a lease at once, while gateways are killed and restarted", async () => {
   const { folder, url, start, restart, faults } = await balanced();
   const [notes, jars] = [join(folder, "notes"), join(folder, "jars")];
   for (const each of [notes, jars]) mkdirSync(each);
@@ -217,7 +217,7 @@ it("no two clients hold a lease at once, while gateways are killed and come back
       })),
     );
   const isCurl = (name: string): boolean => Number(name) % 2 === 1;
-  /** Until clients of both kinds have held the lease again. */
+  /** Waits until clients of both kinds have held the lease again. */
   const goOn = async (): Promise<void> => {
     const before = written();
     const count = (all: typeof before, kind: boolean) =>

@@ -5,7 +5,7 @@ import { startGateway } from "@leasehold/gateway";
 import { open } from "leasehold";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
-/** The clients in other languages, each by its own tests, at a gateway of this process. */
+/** The clients in other languages, each with its own tests, at a gateway in this process. */
 
 const run = promisify(execFile);
 const clients = fileURLToPath(new URL("../../clients", import.meta.url));
@@ -39,7 +39,7 @@ it("Go's client is formatted, is sound, and passes its tests", async () => {
   expect(stdout.match(/--- PASS/g)?.length).toBeGreaterThanOrEqual(9);
 });
 
-it("what a client gives back when its sessions end is all of it", async () => {
+it("a client whose sessions end releases everything", async () => {
   expect(gateway.status()).toMatchObject({ leases: 0, sessions: 0 });
   expect(await leases.list("")).toEqual([]);
 });

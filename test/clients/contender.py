@@ -1,6 +1,7 @@
-"""Takes a lease at random gateways, and notes the times at which it was held, with its token, until it is killed.
+"""Acquires a lease at random gateways, and records with its token the times at which it was held,
+until killed.
 
-A time is read before the lease is asked: at that time it was held, if it is held afterwards.
+Each time is read before the check: if the lease is held in the check, it was held at that time.
 """
 
 import random

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# As contender.py, with nothing but curl. Times are of /proc/uptime, which leaves out what is below 10 ms.
+# Like contender.py, using only curl. Times are from /proc/uptime, which has a resolution of 10 ms.
 set -u
 IFS=, read -ra urls <<< "$1"
 resource=$2
 jar=${4:-/dev/null}
 exec >> "$3"
 
-now() { # milliseconds, and up to 10 ms more have passed
+now() { # milliseconds, rounded down to 10 ms
   local text rest
   read -r text rest < /proc/uptime
   now=$((10#${text/./} * 10))
 }
 
-# A balancer's cookie keeps it at its gateway.
+# The cookie of a load balancer keeps this client at its gateway.
 ask() { curl --silent --cookie "$jar" --cookie-jar "$jar" --max-time "$1" "${@:2}" --header content-type:application/json; }
 
-# The answer's time counts from before its request, which was at $sent.
+# The answer's time counts from just before its request, at $sent.
 take_time() { [[ $answer =~ \"validForMs\":([0-9]+) ]] && end=$((sent + BASH_REMATCH[1])); }
 
 while :; do
@@ -31,7 +31,7 @@ while :; do
     now; at=$now
     sleep 0.02
     now
-    # It was held at a moment between both readings, with what they leave out.
+    # The lease was held at a moment between the two readings, allowing for their resolution.
     ((now + 10 < end)) || break
     echo "$((at + 10))000000 $token"
     if ((looks % 10 == 0)); then

@@ -12,8 +12,8 @@ import { mainPath } from "../support/built.js";
 import { seedOf } from "../support/seed.js";
 
 /**
- * Clients in Python, and shells with curl, at two gateways of three members: clients, gateways and members are killed
- * and stopped again and again.
+ * Python clients and shells with curl, at two gateways of three members. Clients, gateways and members are
+ * killed and stopped repeatedly.
  */
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -61,7 +61,7 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
   const everyMember = addresses.slice(2).flatMap((address, at) => ["--member", `m${at}=${address}`]);
   const member = (at: number) => command("peer", "--id", `m${at}`, ...everyMember, ...settings);
   let clients = 0;
-  /** By the name of its journal. */
+  /** Processes by the name of their journal. */
   const processOf = new Map<string, ChildProcess>();
   const client = (): ChildProcess => {
     clients += 1;
@@ -81,10 +81,10 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
     const kind = random.next();
     const list = kind < 0.5 ? all : kind < 0.75 ? gateways : members;
     const again = kind < 0.5 ? client : kind < 0.75 ? gateway : member;
-    // Of the clients most often the holder: it is the one that has written last.
+    // Among the clients mostly the holder, which is the last one that has written.
     const holder = list === all ? all.indexOf(processOf.get(lastWriter(folder))!) : -1;
     const at = holder >= 0 ? holder : Math.floor(random.next() * list.length);
-    // Longer than leases last, now and then. With one member down the others are a majority.
+    // Sometimes longer than leases last. While one member is down, the others are a majority.
     const restMs = between(0, 7_000);
     if (random.next() < 0.5) {
       list[at]!.kill("SIGSTOP");
@@ -120,7 +120,7 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
     `${looks(true)} looks by curl and ${looks(false)} by Python, at ${holders.size} tenures of ${clients} clients, ${killed} kills\n`,
   );
   expect(holders.size).toBeGreaterThan(5);
-  // A gateway warns of members that it has lost.
+  // A gateway logs a warning when it loses a member.
   expect(faults.join("").match(/^(?!\S+Z warn .*member-lost:).+$/gm) ?? []).toEqual([]);
 });
 

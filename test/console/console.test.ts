@@ -7,12 +7,12 @@ import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunningConsole } from "@leasehold/console";
 
-/** The page in a real Chromium, Debian's. */
+/** The page in a real Chromium, from Debian. */
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const name = "memory:console";
 
-/** The page is no source that Node imports, so what is built is tried. */
+/** Tests the built page, since Node cannot import its sources. */
 const built = async () => {
   const packages = new URL("../../packages/", import.meta.url).href;
   const of = (path: string) => `${packages}${path}`;
@@ -57,7 +57,7 @@ async function show(hash: string, more: Parameters<Browser["newPage"]>[0] = {}):
   return page;
 }
 
-/** Scrolls for 180 frames, and tells how long each took. */
+/** Scrolls for 180 frames, and returns the time of each. */
 const scrolling = `new Promise((resolve) => {
   const gaps = [];
   let last = performance.now();
@@ -75,7 +75,7 @@ const failures: string[] = [];
 const rowOf = (page: Page, text: string) => page.locator(".rows .row", { hasText: text });
 
 describe("the console's page", () => {
-  test("is less than 100 kB of script, compressed, and asks for nothing elsewhere", async () => {
+  test("has less than 100 kB of compressed script, and requests nothing from elsewhere", async () => {
     const script = readFileSync("packages/console/dist/page/page.js");
     expect(gzipSync(script).length).toBeLessThan(100_000);
     const page = await browser.newPage();
@@ -87,7 +87,7 @@ describe("the console's page", () => {
     await page.close();
   });
 
-  test("shows who holds a lease since when, its past, and that it is free again", async () => {
+  test("shows who holds a lease and since when, its history, and that it is free again", async () => {
     const first = await holder.acquire("demo/backup", { ttl: "10s" });
     await first.release();
     const lease = await holder.acquire("demo/backup", { ttl: "10s", data: { job: "<b>nightly</b>" } });
@@ -98,7 +98,7 @@ describe("the console's page", () => {
     await row.click();
     const details = page.locator(".details");
     await details.getByText("holds it now").waitFor();
-    // What holders write is text, whatever it looks like.
+    // Holders' data is shown as text, whatever it looks like.
     expect(await details.locator("pre").textContent()).toContain("<b>nightly</b>");
     expect(await details.locator("pre b").count()).toBe(0);
     expect(page.url()).toContain("name=demo%2Fbackup");
@@ -110,7 +110,7 @@ describe("the console's page", () => {
     await page.close();
   });
 
-  test("asks a holder to release after it has said what will happen", async () => {
+  test("asks a holder to release after it has explained the effect", async () => {
     await using lease = await holder.acquire("demo/asked", { ttl: "10s" });
     const page = await show("#/leases?name=demo%2Fasked");
     await page.getByRole("button", { name: "Ask to release …" }).click();
@@ -122,7 +122,7 @@ describe("the console's page", () => {
     await page.close();
   });
 
-  test("is used by keys alone", async () => {
+  test("can be used with keys alone", async () => {
     await using _a = await holder.acquire("keys/a", { ttl: "10s" });
     await using _b = await holder.acquire("keys/b", { ttl: "10s" });
     const page = await show("#/leases");
@@ -139,7 +139,7 @@ describe("the console's page", () => {
   });
 
   test.each(["light", "dark"] as const)(
-    "has nothing that axe finds, %s, on a phone too",
+    "has no findings by axe, %s, also on a phone",
     async (colorScheme) => {
       await using _lease = await holder.acquire("demo/axe", { ttl: "10s", data: { job: 1 } });
       for (const viewport of [
@@ -161,7 +161,7 @@ describe("the console's page", () => {
     },
   );
 
-  test("says when it shows old news, and is right again after its server returns", async () => {
+  test("reports that it is out of date, and is right again after its server returns", async () => {
     const page = await show("#/leases");
     const { port } = new URL(served.url);
     await served.close();
@@ -171,7 +171,7 @@ describe("the console's page", () => {
     await rowOf(page, "demo/after").waitFor();
     await expect.poll(() => page.locator(".notice").count()).toBe(0);
     await page.close();
-    // What a lost connection prints is no failure of the page.
+    // Ignore the console errors of the lost connection.
     failures.splice(0, failures.length, ...failures.filter((text) => !text.includes("ERR_")));
   });
 
@@ -187,7 +187,7 @@ describe("the console's page", () => {
     await expect
       .poll(() => page.locator(".table").getAttribute("aria-rowcount"), { timeout: 20_000 })
       .toBe(String(count + 1));
-    // The rows in sight alone are there.
+    // Only the visible rows exist.
     expect(await page.locator(".rows .row").count()).toBeLessThan(60);
     const stop = new AbortController();
     const churn = (async () => {

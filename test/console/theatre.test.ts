@@ -11,7 +11,7 @@ import { simulate } from "@leasehold/sim/inner/flease/run.js";
 import { scenes } from "@leasehold/sim/inner/theatre/scenes.js";
 import { mainPath, packagesFolder } from "../support/built.js";
 
-/** The theatre in a real Chromium, Debian's, served by the command. */
+/** The theatre in a real Chromium, from Debian, served by the command. */
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -70,7 +70,7 @@ describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
   });
 });
 
-test("a run in the browser is the run of its seed in Node: the same code", async () => {
+test("a run in the browser equals the run of its seed in Node: both use the same code", async () => {
   for (const [seed, mode] of [
     [9, "c"],
     [12, "e"],
@@ -82,7 +82,7 @@ test("a run in the browser is the run of its seed in Node: the same code", async
   }
 });
 
-test("it plays, steps forwards and back, goes to events, and to a time that is pressed", async () => {
+test("it plays, steps forwards and back, and goes to events and to a time that is clicked", async () => {
   const page = await show("#/scene/crash");
   const says = () => page.locator(".says").textContent();
   const seconds = async () => Number.parseFloat((await page.locator(".time").textContent())!);
@@ -105,13 +105,14 @@ test("it plays, steps forwards and back, goes to events, and to a time that is p
   const lanes = (await page.locator(".lanes").boundingBox())!;
   await page.mouse.click(lanes.x + lanes.width * 0.9, lanes.y + 30);
   await expect.poll(seconds).toBeGreaterThan(4.5);
-  // The lease of the one that crashed ends before its successor's begins, and the members' guard in between.
+  // Between the end of the crashed holder's lease and the beginning of its successor's is the members' guard
+  // time.
   expect(await page.locator(".card.down").textContent()).toContain("crashed");
   expect(await page.locator(".stage").textContent()).toContain("HOLDS it, token 2");
   await page.close();
 });
 
-test("the form shows the run of a seed, and a mistyped address the first scene", async () => {
+test("the form shows the run of a seed, and a mistyped address shows the first scene", async () => {
   const page = await show("#/scene/nothing");
   expect(await page.locator("h2.title").textContent()).toBe("One acquisition");
   await page.getByRole("textbox", { name: "Seed" }).fill("12");
@@ -131,14 +132,14 @@ test.each([
   ["seed=", 'not ""'],
   ["seed=1&mode=h", 'Clocks are a to g, and not "h"'],
   ["seed=1&without=views,%3Cb%3E", 'No feature is called "<b>"'],
-])("the address %j is a run, or the page says why not", async (query, says) => {
+])("the address %j is a run, or the page reports why not", async (query, says) => {
   const page = await browser.newPage();
   await page.goto(`${url}#/run?${query}`);
   await expect.poll(() => page.locator("main").textContent(), { timeout: 20_000 }).toContain(says);
   await page.close();
 });
 
-test("a second theatre at one address says what is wrong, and one for other machines is refused", async () => {
+test("a second theatre at one address reports the problem, and one for other machines is refused", async () => {
   const run = async (address: string) => {
     const child = spawn(process.execPath, [mainPath, "sim", "--theatre", address]);
     let text = "";
@@ -158,7 +159,7 @@ test("on a phone nothing is wider than the screen", async () => {
   await page.close();
 });
 
-test("the server has these files only, with a strict policy, and the script is small", async () => {
+test("the server has only these files, with a strict policy, and the script is small", async () => {
   const page = await fetch(url);
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect((await fetch(`${url}../package.json`)).status).toBe(404);
@@ -181,7 +182,7 @@ test("a page of another name that leads here, as by DNS rebinding, is refused", 
   expect(await statusFor(`attacker.example:${port}`)).toBe(421);
 });
 
-test("it asked for nothing elsewhere, and nothing failed", () => {
+test("it requested nothing from elsewhere, and no request failed", () => {
   expect([...hosts]).toEqual([new URL(url).host]);
   expect(failures).toEqual([]);
 });

@@ -10,7 +10,7 @@ const units = join(repository, "deploy/systemd");
 const services = readdirSync(units).filter((name) => name.endsWith(".service"));
 
 describe("systemd's units", () => {
-  test.each(services)("%s is exposed less than 2.0", (name) => {
+  test.each(services)("%s has an exposure below 2.0", (name) => {
     const text = run("systemd-analyze", ["security", "--offline=true", "--no-pager", join(units, name)]);
     const [, level] = /exposure level for \S+: ([\d.]+)/.exec(text)!;
     expect(Number(level)).toBeLessThan(2);
@@ -18,7 +18,7 @@ describe("systemd's units", () => {
 
   test("are valid", () => {
     const directory = mkdtempSync(join(tmpdir(), "leasehold-units-"));
-    // A program that this machine has.
+    // Use a program that exists on this machine.
     for (const name of readdirSync(units).filter((each) => !each.endsWith(".md")))
       writeFileSync(
         join(directory, name.replace("@", "@report")),
@@ -39,7 +39,7 @@ describe("the Debian package", () => {
   });
   afterAll(() => root[Symbol.dispose]());
 
-  test("makes the user and directories that only servers and root can read", () => {
+  test("creates the user, and directories that only servers and root can read", () => {
     expect(root.run("getent passwd leasehold")).toMatch(/:\/var\/lib\/leasehold:\/usr\/sbin\/nologin$/m);
     expect(root.run("stat -c '%U:%G %a' /etc/leasehold /var/lib/leasehold")).toBe(
       "root:leasehold 750\nleasehold:leasehold 700\n",
@@ -47,13 +47,13 @@ describe("the Debian package", () => {
     expect(root.run("ls /lib/systemd/system").split("\n")).toEqual(expect.arrayContaining(services));
   });
 
-  test("is installed over itself", () => {
+  test("can be installed again over itself", () => {
     expect(root.run("dpkg -i /leasehold.deb >/dev/null && leasehold --version")).toMatch(/^\d+\.\d+\.\d+/);
     for (const name of ["core", "files", "gateway"])
       expect(root.run(`leasehold ${name} --help`)).toMatch(`Usage: leasehold ${name} `);
   });
 
-  test("runs a member as that user, with a system that is read-only but for its directory", async () => {
+  test("runs a member as that user, with a system that is read-only except for its directory", async () => {
     const [port, health] = (await freePorts(2)) as [number, number];
     const config = { id: "a", members: { a: `127.0.0.1:${port}` }, ttlMax: "1s", maxClockSkew: "100ms" };
     const more = {

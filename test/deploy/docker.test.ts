@@ -6,8 +6,8 @@ import { eventually } from "../support/built.js";
 import { Root, repository, run } from "./root.js";
 
 /**
- * Carries out the steps of the Dockerfile in fresh Debian roots, as no container engine runs here: the base image is
- * bookworm with this machine's Node and npm. A step that this does not know fails.
+ * Performs the steps of the Dockerfile in fresh Debian roots, since there is no container engine here. The
+ * base image is bookworm with this machine's Node and npm. An unknown step fails.
  */
 
 const text = readFileSync(join(repository, "deploy/docker/Dockerfile"), "utf8");
@@ -17,7 +17,7 @@ const steps = text
   .filter((line) => line.trim() !== "" && !line.startsWith("#"))
   .map((line) => /^(\S+) (.*)$/.exec(line)!.slice(1) as [string, string]);
 
-/** What an image says of its processes. */
+/** An image's settings for its processes. */
 class Image {
   readonly root = new Root();
   user = "0:0";
@@ -27,7 +27,7 @@ class Image {
   volume = "";
 }
 
-/** npm needs the registry, whose addresses and certificates this machine has. */
+/** npm needs the registry, so the root gets this machine's addresses and certificates for it. */
 function installNpm(root: Root): void {
   root.installNode();
   const npm = run("npm", ["root", "-g"]).trim();
@@ -82,7 +82,7 @@ function build(context: string): Image {
   return image!;
 }
 
-test("the image runs a member as nobody in particular, on a read-only root, and finds it healthy", async () => {
+test("the image runs a member as an unprivileged user on a read-only root, and its health check passes", async () => {
   const context = new Root();
   run(join(repository, "deploy/pack"), [join(context.path, "image")]);
   const packed = readdirSync(join(context.path, "image")).map((name) => name.replace(/-\d.*/, ""));

@@ -6,8 +6,8 @@ import { parseAllDocuments } from "yaml";
 import { repository, run } from "./root.js";
 
 /**
- * The manifests, put together by kubectl's kustomize and held against Kubernetes' published OpenAPI schemas, as npm's
- * `kubernetes-models` has them. No API server of a current version is to be had as a package of npm's or Debian's.
+ * The manifests, built by kubectl's kustomize and checked against Kubernetes' published OpenAPI schemas from
+ * npm's `kubernetes-models`. Neither npm nor Debian has a package of a current API server.
  */
 
 interface Manifest {
@@ -42,7 +42,7 @@ function manifestsOf(folder: string): Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
 }
 
-/** The model's module: `kubernetes-models/apps/v1/StatefulSet`. */
+/** The module of the manifest's model: `kubernetes-models/apps/v1/StatefulSet`. */
 const moduleOf = ({ apiVersion, kind }: Manifest) => `kubernetes-models/${apiVersion}/${kind}`;
 
 type Model = new (data: unknown) => { validate(): void };
@@ -58,7 +58,10 @@ async function faultsOf(manifest: Manifest): Promise<string[]> {
   }
 }
 
-/** A schema allows further fields; the compiler refuses them in a literal of the type. */
+/**
+ * Unknown fields are found by the TypeScript compiler, which refuses them in a literal of the type; a schema
+ * would allow them.
+ */
 function unknownFieldsOf(manifests: readonly Manifest[]): string {
   const lines = manifests.map(
     (manifest, index) =>

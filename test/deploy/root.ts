@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Fresh Debian systems in directories, without a container engine: chroot, mounts of their own, another user. */
+/** Fresh Debian systems in directories, without a container engine: chroot, separate mounts, another user. */
 
 export const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -14,7 +14,7 @@ export function run(command: string, words: readonly string[], cwd = repository)
   return stdout;
 }
 
-/** Made once for all tests, and kept for the next run: it takes minutes. */
+/** Created once for all tests, and kept for the next run, since that takes minutes. */
 const base = join(tmpdir(), "leasehold-deploy-base.tar");
 
 export class Root {
@@ -27,7 +27,7 @@ export class Root {
     run("tar", ["-xf", base, "-C", this.path]);
   }
 
-  /** Node of this machine, as a package of Debian's form. */
+  /** Installs this machine's Node in the form of a Debian package. */
   installNode(): void {
     const stage = mkdtempSync(join(tmpdir(), "leasehold-node-"));
     mkdirSync(join(stage, "usr/bin"), { recursive: true });
@@ -45,7 +45,10 @@ export class Root {
     return run("chroot", [this.path, "/bin/sh", "-ec", script]);
   }
 
-  /** A command that runs as this user with everything read-only but `/tmp` and `writable`, in a mount namespace of its own. */
+  /**
+   * Starts a command as this user, in a mount namespace of its own where everything is read-only except
+   * `/tmp` and `writable`.
+   */
   start(user: string, writable: string, words: readonly string[]) {
     const script = `
       mount --bind ${this.path} ${this.path}

@@ -7,22 +7,22 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Fence } from "@leasehold/fence";
 
-/** A guarded text: a resource of one kind, whose change is made of a text. */
+/** A guarded text: a resource of one kind, with a function that makes its change from a text. */
 export interface Guarded<Change> {
   readonly kind: string;
-  /** What `openers.mjs` needs to find it. */
+  /** The location, with which `openers.mjs` finds the resource. */
   readonly place: string;
-  /** Another fence of the same resource, as another process would have it. */
+  /** Another fence of the same resource, as another process would create it. */
   fence(): Fence<Change>;
   change(text: string): Change;
-  /** The text as everybody reads it; "" before the first write. */
+  /** The text as any reader sees it; "" before the first write. */
   read(): Promise<string>;
 }
 
 const max = 2n ** 63n - 1n;
 const stale = { code: "TOKEN_STALE" };
 
-/** What every fence does. `make` makes a resource that nobody has written to. */
+/** The common behaviour of all fences. `make` creates a resource that was never written to. */
 export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>): void {
   describe("a fence", () => {
     test("accepts tokens that rise or stay, refuses smaller ones, and then changes nothing", async () => {
@@ -37,7 +37,7 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
       expect(await one.greatest()).toBe(6n);
     });
 
-    test("refuses smaller tokens after a claim, and what was written stays", async () => {
+    test("refuses smaller tokens after a claim, and keeps what was written", async () => {
       const { fence, change, read } = await make();
       await fence().claim(1n);
       await fence().write(9n, change("nine"));
@@ -48,7 +48,7 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
       expect(await fence().greatest()).toBe(10n);
     });
 
-    test("compares tokens as numbers of 64 bits, and not as text or as doubles", async () => {
+    test("compares tokens as 64-bit integers, and not as text or as doubles", async () => {
       const { fence, change, read } = await make();
       await fence().write(9n, change("9"));
       await fence().write(10n, change("10"));
@@ -61,7 +61,7 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
       expect(await fence().greatest()).toBe(max);
     });
 
-    // Callers without types.
+    // For callers without types.
     const bad: readonly unknown[] = [-1n, 0n, 2n ** 63n, 2n ** 64n, Number.NaN, 5, "5", "", undefined, null];
     test.each(bad.map((value) => [typeof value, String(value), value] as const))(
       "refuses the %s %s as a token, and changes nothing",
@@ -74,7 +74,7 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
       },
     );
 
-    test("of many writers at once ends with the greatest token's write", async () => {
+    test("of many concurrent writers ends with the greatest token's write", async () => {
       const { fence, change, read } = await make();
       const tokens = Array.from({ length: 24 }, (_, index) => BigInt(((index * 7) % 24) + 1));
       const fences = [fence(), fence(), fence()];
@@ -91,13 +91,13 @@ export function runFenceConformance<Change>(make: () => Promise<Guarded<Change>>
   });
 
   describe("a holder that is stopped while its lease passes on", () => {
-    test("before its write is refused when it wakes", async () => {
+    test("before its write is refused when it resumes", async () => {
       const guarded = await make();
       expect(await overtake(guarded, "before")).toMatchObject({ outcome: "TOKEN_STALE" });
       expect(await guarded.read()).toBe("by the next holder");
     });
 
-    test("and killed leaves a resource that the next holder writes to", async () => {
+    test("and killed leaves a resource that the next holder can write to", async () => {
       const guarded = await make();
       await overtake(guarded, "before", "SIGKILL");
       expect(await guarded.read()).toBe("by the next holder");
@@ -119,7 +119,10 @@ interface Report {
   readonly outcome?: string;
 }
 
-/** What a holder says that was stopped, and woke (or was killed) when the next one had written. */
+/**
+ * Stops a holder, lets the next one write, and then sends `signal` to the first. Returns the first one's
+ * report, unless it was killed.
+ */
 export async function overtake(
   { kind, place }: Guarded<unknown>,
   where: "before" | "between",

@@ -28,7 +28,7 @@ describe("in a folder", () => {
 
 const stale = { code: "TOKEN_STALE" };
 
-/** A fence whose process stops before one operation. */
+/** A fence that stops before one operation, as if its process were stopped. */
 function stopping(root: string, at: keyof FileSystem, isIt: (path: string) => boolean = () => true) {
   const [stopped, goOn] = [new Gate(), new Gate()];
   const stop = async (path: string) => {
@@ -49,7 +49,7 @@ function stopping(root: string, at: keyof FileSystem, isIt: (path: string) => bo
   return { fence: new DirectoryFence(root, { ...files, ...own }), stopped, goOn };
 }
 
-test("a holder that is stopped before its rename is refused, and nobody reads its file", async () => {
+test("a holder that is stopped before its rename is refused, and its file is never read", async () => {
   const { fence, change, place, read } = await make();
   await fence().claim(5n);
   const { fence: late, stopped, goOn } = stopping(place, "rename", (path) => path.endsWith("/report"));
@@ -59,7 +59,7 @@ test("a holder that is stopped before its rename is refused, and nobody reads it
   goOn.open();
   await expect(write).rejects.toMatchObject(stale);
   expect(await read()).toBe("six");
-  // What is left of it goes with the next token.
+  // Its leftovers are removed with the next token.
   await fence().write(7n, { name: "other", content: "x" });
   expect(await read()).toBe("six");
   expect(await files.readdir(place)).toHaveLength(2);
@@ -77,7 +77,7 @@ test("a holder that is stopped in its copy publishes nothing over a greater toke
   expect([await read(), await fence().greatest()]).toEqual(["seven", 7n]);
 });
 
-test("a holder that is stopped before its rename, and wakes while another copies, is not told that it has written", async () => {
+test("a holder that is stopped before its rename, and wakes while another copies, gets no confirmation of its write", async () => {
   const { fence, change, place, read } = await make();
   await fence().write(5n, change("five"));
   const late = stopping(place, "rename", (path) => path.endsWith("/other"));
@@ -93,20 +93,20 @@ test("a holder that is stopped before its rename, and wakes while another copies
   expect(await read()).toBe("five");
 });
 
-test("a copy that was begun before a write has it, if the write succeeds", async () => {
+test("a copy that was begun before a write contains it, if the write succeeds", async () => {
   const { fence, change, place, read } = await make();
   await fence().write(5n, change("five"));
   const { fence: next, stopped, goOn } = stopping(place, "link");
   const claim = next.claim(6n);
   await stopped.opened;
-  // Six is marked: five may not be told that it has written what six does not copy.
+  // Six has its mark, so a write of five that six may not have copied must not succeed.
   await expect(fence().write(5n, { name: "another", content: "x" })).rejects.toMatchObject(stale);
   goOn.open();
   await claim;
   expect(await read()).toBe("five");
 });
 
-test("a holder that is killed in its copy leaves the files as they were, and the next one goes on", async () => {
+test("a holder that is killed in its copy leaves the files as they were, and the next one continues", async () => {
   const { fence, change, place, read } = await make();
   await fence().write(5n, change("five"));
   const { fence: dying, stopped } = stopping(place, "link");
@@ -132,7 +132,7 @@ test("files are replaced and removed as a whole, and stay through many tokens", 
   expect([await read(), (await files.readdir(place)).length]).toEqual(["x", 2]);
 });
 
-test("readers beside holders that come and go always find the file", async () => {
+test("readers always find the file while holders come and go", async () => {
   const { fence, change, read } = await make();
   await fence().write(1n, change("1"));
   const over = new AbortController();
@@ -148,7 +148,7 @@ test("readers beside holders that come and go always find the file", async () =>
   expect(seen).not.toContain(0n);
 });
 
-test("two processes of one tenure write beside each other", async () => {
+test("two processes of one tenure can write at the same time", async () => {
   const { fence } = await make();
   const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
   await Promise.all(names.map((name) => fence().write(5n, { name, content: name })));
@@ -156,7 +156,7 @@ test("two processes of one tenure write beside each other", async () => {
   expect(contents.map(String)).toEqual(names);
 });
 
-test.each(["", ".", "..", ".hidden", "a/b", "..\\x", "a\0b"])("%j is no file's name", async (name) => {
+test.each(["", ".", "..", ".hidden", "a/b", "..\\x", "a\0b"])("%j is not a valid file name", async (name) => {
   const { fence } = await make();
   await expect(fence().write(5n, { name, content: "x" })).rejects.toThrow(RangeError);
 });

@@ -13,7 +13,7 @@ interface Served {
 
 type Serve = (write: (token: bigint) => Promise<unknown>, options: GuardOptions<unknown>) => Promise<Served>;
 
-// The frameworks have a lock of their own, so types of them are not there for everybody.
+// The frameworks have a lock file of their own, so their types may not be installed.
 const tools = new URL("tools/apps.mjs", import.meta.url).href;
 const { apps } = (await import(tools)) as { apps: Record<string, Serve> };
 
@@ -29,7 +29,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** By Node's own client: `fetch` refuses to send some of this. */
+/** Uses Node's own client, as `fetch` refuses to send some of these headers. */
 async function put(port: number, token?: string | string[]): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = token === undefined ? {} : { "x-fencing-token": token };
@@ -73,7 +73,7 @@ describe.each(Object.keys(apps))("a handler of %s", (name) => {
     expect(await put(port, String(max - 1n))).toEqual(problem(412, "TOKEN_STALE"));
   });
 
-  test("is not asked without a token", async () => {
+  test("is not called without a token", async () => {
     const fence = await resource();
     expect(await put(await serve(fence))).toEqual(problem(428, "TOKEN_MISSING"));
     expect(await fence.greatest()).toBe(0n);
@@ -87,7 +87,7 @@ describe.each(Object.keys(apps))("a handler of %s", (name) => {
     ["one above the greatest", String(max + 1n)],
     ["long", "1".repeat(8_000)],
     ["joined", "7, 7"],
-  ])("is not asked with a token that is %s", async (_, text) => {
+  ])("is not called with a token that is %s", async (_, text) => {
     const fence = await resource();
     const answer = await put(await serve(fence), text);
     expect(answer).toEqual(problem(400, "TOKEN_INVALID"));
@@ -95,14 +95,14 @@ describe.each(Object.keys(apps))("a handler of %s", (name) => {
     expect(await fence.greatest()).toBe(0n);
   });
 
-  test("is not asked with a header that comes twice", async () => {
+  test("is not called with a header that appears twice", async () => {
     const fence = await resource();
     const port = await serve(fence);
     expect(await put(port, ["7", "7"])).toEqual(problem(400, "TOKEN_INVALID"));
     expect(await fence.greatest()).toBe(0n);
   });
 
-  test("is not asked with a token that its fence knows to be stale", async () => {
+  test("is not called with a token that its fence knows to be stale", async () => {
     const fence = await resource();
     let asked = 0;
     const port = await serve(fence, async () => void asked++);
@@ -120,12 +120,12 @@ describe.each(Object.keys(apps))("a handler of %s", (name) => {
     });
     const answer = await put(port, "5");
     expect(answer).toEqual(problem(412, "TOKEN_STALE"));
-    // Neither the greater token nor where the fence is.
+    // The answer contains neither the greater token nor the fence's location.
     expect(answer.body).not.toMatch(/6|reports|tmp/);
     expect(String(await fence.read("nightly"))).toBe("six");
   });
 
-  test("without a fence for the guard is refused by the fence that it writes through", async () => {
+  test("whose guard has no fence is refused by the fence that it writes through", async () => {
     const fence = await resource();
     const port = await serve(fence, undefined, false);
     await fence.claim(5n);
@@ -140,7 +140,7 @@ describe.each(Object.keys(apps))("a handler of %s", (name) => {
     expect(await put(port, "5")).toMatchObject({ status: 500, body: "wrong" });
   });
 
-  test("is asked by fetchWithToken, which throws a refusal", async () => {
+  test("can be called with fetchWithToken, which throws a refusal", async () => {
     const fence = await resource();
     const port = await serve(fence);
     const write = (token: bigint) => fetchWithToken(token, `http://127.0.0.1:${port}/`, { method: "PUT" });

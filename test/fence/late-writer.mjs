@@ -2,9 +2,9 @@ import { open } from "leasehold";
 import { openers } from "./openers.mjs";
 
 /**
- * A holder in a process of its own: `late-writer.mjs LEASES KIND PLACE TEXT WHERE`. It acquires the lease "guarded", finds it
- * held, and writes TEXT with its token to the fence of KIND at PLACE. WHERE it is stopped: `before` the write, in the
- * middle (`between` check and write, where a fence has such a moment), or `never`.
+ * A holder in a process of its own: `late-writer.mjs LEASES KIND PLACE TEXT WHERE`. It acquires the lease
+ * "guarded", checks that it is held, and writes TEXT with its token to the fence of KIND at PLACE. WHERE says
+ * when it stops: `before` the write, `between` check and write (if the fence has such a moment), or `never`.
  */
 const [leasesUrl, kind, place, text, where] = process.argv.slice(2);
 

@@ -7,8 +7,8 @@ import { RedisFence } from "@leasehold/fence/redis";
 import { S3Fence } from "@leasehold/fence/s3";
 
 /**
- * The fences as a holder uses them, by kind: each guards one text at a place. `between` runs after the check and
- * before the write, where a fence has such a moment.
+ * The fences as a holder uses them, by kind. Each guards one text at a place. `between` runs after the check
+ * and before the write, if the fence has such a moment.
  */
 export const openers = {
   async postgres(url) {
@@ -45,7 +45,7 @@ export const openers = {
   async s3(place) {
     const { key, ...options } = JSON.parse(place);
     const s3 = new S3(options);
-    // Its moment is between the content and the pointer.
+    // Runs `between` after the content was written and before the pointer is.
     let before;
     const client = {
       getObject: (input) => s3.getObject(input),

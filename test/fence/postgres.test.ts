@@ -45,7 +45,7 @@ describe("in PostgreSQL", () => {
 
 test.each([
   ["read committed", "fulfilled"],
-  // The stricter levels let it begin again.
+  // In the stricter levels the write fails and can be retried.
   ["repeatable read", "40001"],
   ["serializable", "40001"],
 ])(
@@ -67,7 +67,7 @@ test.each([
       () => "fulfilled",
       (error: { code: string }) => error.code,
     );
-    // If the check were no step with the write, it would end here, and five would come over six.
+    // If check and write were not atomic, six would succeed here, and five would then overwrite it.
     const first = await Promise.race([ended, waitsForLock(pool).then(() => "waits")]);
     gate.open();
     await slow;
@@ -90,7 +90,7 @@ async function waitsForLock(pool: pg.Pool): Promise<void> {
 test("a holder that is stopped in its transaction blocks the next one until its session times out", async () => {
   const guarded = await make();
   const { outcome } = (await overtake(guarded, "between"))!;
-  // 25P03: PostgreSQL has ended the session. Its driver may notice the closed connection first.
+  // 25P03: PostgreSQL has ended the session. The driver may notice the closed connection first.
   expect(outcome).toMatch(/25P03|ECONNRESET|EPIPE|terminated/);
   expect(await guarded.read()).toBe("by the next holder");
 });
@@ -101,7 +101,7 @@ test("a holder that is killed in its transaction leaves nothing of it", async ()
   expect(await guarded.read()).toBe("by the next holder");
 });
 
-test("a crash of the server in the middle of a write loses the write, and no token that was committed", async () => {
+test("a crash of the server in the middle of a write loses the write, and no committed token", async () => {
   const crashing = await PostgresServer.start();
   onTestFinished(() => crashing.close());
   const { fence, change, read } = await make("", crashing);
@@ -118,7 +118,7 @@ test("a crash of the server in the middle of a write loses the write, and no tok
   await expect(fence().write(4n, change("late"))).rejects.toMatchObject({ code: "TOKEN_STALE" });
 });
 
-test("what throws in a write undoes it, token and all, and is rethrown", async () => {
+test("an error in a write undoes it, including the token, and is rethrown", async () => {
   const { fence, change, read } = await make();
   const failing = async (client: pg.PoolClient) => {
     await change("half")(client);
@@ -128,7 +128,7 @@ test("what throws in a write undoes it, token and all, and is rethrown", async (
   expect([await read(), await fence().greatest()]).toEqual(["", 0n]);
 });
 
-test("a write that passes over an error of a statement is not reported as written", async () => {
+test("a write that ignores an error of a statement is not reported as written", async () => {
   const { fence, change, read } = await make();
   const careless = async (client: pg.PoolClient) => {
     await change("half")(client);
@@ -138,7 +138,7 @@ test("a write that passes over an error of a statement is not reported as writte
   expect([await read(), await fence().greatest()]).toEqual(["", 0n]);
 });
 
-test("the statement alone stops a transaction whose program looks at nothing", async () => {
+test("the statement alone stops a transaction whose program checks nothing", async () => {
   const { fence, change, pool, read } = await make();
   await fence().write(6n, change("six"));
   const client = await pool.connect();
@@ -163,7 +163,7 @@ test("two resources in one transaction are both checked", async () => {
   expect([await read(), await fence().greatest()]).toEqual(["", 0n]);
 });
 
-test("many set up the table at once", async () => {
+test("many callers set up the table at the same time", async () => {
   const { pool } = await make();
   await pool.query("drop table leasehold_fence");
   const fences = Array.from({ length: 8 }, () => new PostgresFence(pool, "report"));
@@ -182,7 +182,7 @@ test("the example of docs/fences.md writes, and refuses a smaller token", async 
   const example = page.split("```js\n").find((part) => part.includes("new PostgresFence("))!;
   const code = example.split("```")[0]!.replaceAll(/^import .*$/gm, "");
   const body = `return (async () => { ${code.replace("const pool = ", "pool = ")} })().finally(() => pool.end())`;
-  // A reader's program: its imports are arguments here.
+  // Runs the example as a program: its imports become arguments here.
   const run = new Function("pg", "PostgresFence", "connectionString", "lease", `let pool; ${body}`) as (
     ...given: unknown[]
   ) => Promise<void>;

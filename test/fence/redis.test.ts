@@ -47,7 +47,7 @@ test("commands run in order, and their replies are returned", async () => {
   expect(await fence().write(5n, commands)).toEqual(["OK", 1, "a b\n\u{1f600}", null]);
 });
 
-test("a command that fails stops the rest; the token counts", async () => {
+test("a command that fails stops the rest, but its token counts", async () => {
   const { fence, read, place } = await make();
   const key = place.split(" ")[1]!;
   const commands = [
@@ -59,7 +59,7 @@ test("a command that fails stops the rest; the token counts", async () => {
   expect([await read(), await fence().greatest()]).toEqual(["first", 5n]);
 });
 
-test("a key with something else is left as it is", async () => {
+test("a key with a value of another kind is left unchanged", async () => {
   const client = await clientOf(server.port);
   await client.set("foreign", "hello");
   await expect(new RedisFence(client, "foreign").write(5n, [["SET", "foreign:data", "x"]])).rejects.toThrow(
@@ -68,7 +68,7 @@ test("a key with something else is left as it is", async () => {
   expect([await client.get("foreign"), await client.get("foreign:data")]).toEqual(["hello", null]);
 });
 
-test("another client's eval does", async () => {
+test("another client can be used through its eval", async () => {
   const client = await clientOf(server.port);
   const fence = new RedisFence(
     (script, names, values) =>
@@ -79,7 +79,7 @@ test("another client's eval does", async () => {
   await expect(fence.claim(6n)).rejects.toMatchObject({ code: "TOKEN_STALE" });
 });
 
-test("a crash of the server forgets no token where every command is flushed", async () => {
+test("a crash of the server loses no token if every command is flushed", async () => {
   const crashing = await RedisServer.start({ durable: true });
   onTestFinished(() => crashing.close());
   const { fence, change, read } = await make(crashing);

@@ -54,15 +54,15 @@ describe("in S3", () => {
   runFenceConformance(() => make());
 });
 
-test("a holder that is stopped between its content and the pointer is refused when it wakes", async () => {
+test("a holder that is stopped between its content and the pointer is refused when it resumes", async () => {
   const guarded = await make();
   expect(await overtake(guarded, "between")).toMatchObject({ outcome: "TOKEN_STALE" });
   expect(await guarded.read()).toBe("by the next holder");
-  // What it had put is removed, too.
+  // The late holder's content is removed, too.
   expect((await objectsOf(guarded.key)).length).toBe(2);
 });
 
-test("equal content by a greater token is seen, although its ETag is the same", async () => {
+test("equal content by a greater token is noticed, although its ETag is the same", async () => {
   const { fence, read, key } = await make();
   await fence().write(5n, { body: "same" });
   await fence().write(6n, { body: "same" });
@@ -70,7 +70,7 @@ test("equal content by a greater token is seen, although its ETag is the same", 
   expect([await read(), await fence().greatest(), (await objectsOf(key)).length]).toEqual(["same", 6n, 2]);
 });
 
-test("bytes and their type come back, and readers beside writers see whole contents", async () => {
+test("bytes and their type are returned, and readers see whole contents during writes", async () => {
   const { fence } = await make();
   const bytes = (at: number) => new Uint8Array(10_000).fill(at);
   await fence().write(1n, { body: bytes(1), contentType: "image/png" });
@@ -87,7 +87,7 @@ test("bytes and their type come back, and readers beside writers see whole conte
   }
 });
 
-test("a move whose answer was lost is found, and is not refused", async () => {
+test("a move whose answer was lost is recognized, and not refused", async () => {
   let isLost = true;
   const { fence, read } = await make({
     getObject: (input) => s3.getObject(input),
@@ -96,7 +96,7 @@ test("a move whose answer was lost is found, and is not refused", async () => {
       const answer = await s3.putObject(input);
       if (input.IfNoneMatch === undefined || !isLost) return answer;
       isLost = false;
-      // As the SDK does when no answer comes.
+      // Retry, as the SDK does when no answer arrives.
       return s3.putObject(input);
     },
   });
@@ -116,7 +116,7 @@ test("a server that honours conditions is accepted, and one that ignores conditi
   expect([await objectsOf(key), await objectsOf(deaf.key)]).toEqual([[], []]);
 });
 
-test("an object that is no fence's is left as it is", async () => {
+test("an object that does not belong to a fence is left unchanged", async () => {
   const { fence, key } = await make();
   await s3.putObject({ Bucket: bucket, Key: key, Body: "hello" });
   await expect(fence().write(5n, { body: "x" })).rejects.toMatchObject({ code: "RESOURCE_UNFIT" });

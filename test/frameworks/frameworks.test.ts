@@ -13,7 +13,7 @@ import { eventually } from "../support/built.js";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
 import { installed } from "./support/install.js";
 
-/** Each example of `examples/frameworks`, in two processes or more, with the framework from npm. */
+/** Each example of `examples/frameworks`, in at least two processes, with the framework from npm. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const examples = join(root, "examples/frameworks");
@@ -55,7 +55,10 @@ interface Work {
   readonly by: number;
 }
 
-/** The lines of `work.mjs` of all processes, in the order of time; the end of a work before the begin of the next. */
+/**
+ * The lines of `work.mjs` of all processes, sorted by time, with the end of one work before the begin of the
+ * next.
+ */
 function workOf(processes: readonly Running[]): Work[] {
   const all = processes.flatMap((each, by) =>
     (each.output().match(/^\{"at".*\}$/gm) ?? []).map((line) => ({ ...(JSON.parse(line) as Work), by })),
@@ -63,7 +66,9 @@ function workOf(processes: readonly Running[]): Work[] {
   return all.sort((a, b) => a.ms - b.ms || a.token - b.token || (a.at === "end" ? -1 : 1));
 }
 
-/** What is wrong with work that was done one after another: each begin is followed by its own end, and tokens rise. */
+/**
+ * The lines that violate sequential work: each begin must be followed by its own end, and tokens must rise.
+ */
 function outOfTurn(work: readonly Work[]): Work[] {
   return work.filter((each, index) => {
     const before = work[index - 1];
@@ -111,18 +116,21 @@ await queue.close();`;
   await redis.close();
 });
 
-test.each(["node-cron.mjs", "croner.mjs"])("%s: each moment's work is done by one of three", async (name) => {
-  // The lease that is left runs out after 4 s.
-  const env = { SCHEDULE: "*/8 * * * * *", WORK_MS: "1" };
-  const machines = [1, 2, 3].map(() => start([name], env));
-  const begun = () => workOf(machines).filter(({ at }) => at === "begin");
-  await eventually("three moments", () => begun().length >= 3, 60_000);
-  await sleep(1_000);
-  const moments = begun().map(({ ms }) => Math.floor(ms / 8_000));
-  expect(moments).toEqual(moments.map((_, index) => moments[0]! + index));
-});
+test.each(["node-cron.mjs", "croner.mjs"])(
+  "%s: one of three does the work of each scheduled time",
+  async (name) => {
+    // The lease that is detached expires after 4 s.
+    const env = { SCHEDULE: "*/8 * * * * *", WORK_MS: "1" };
+    const machines = [1, 2, 3].map(() => start([name], env));
+    const begun = () => workOf(machines).filter(({ at }) => at === "begin");
+    await eventually("three moments", () => begun().length >= 3, 60_000);
+    await sleep(1_000);
+    const moments = begun().map(({ ms }) => Math.floor(ms / 8_000));
+    expect(moments).toEqual(moments.map((_, index) => moments[0]! + index));
+  },
+);
 
-test("knex.mjs: two that start together migrate once, and one that died at it blocks nobody", async () => {
+test("knex.mjs: two that start together migrate once, and one that died in a migration blocks no other", async () => {
   const database = await PostgresServer.start();
   const env = { DATABASE_URL: `postgres://boss@127.0.0.1:${database.port}/postgres` };
   const dying = start(["knex.mjs"], { ...env, WORK_MS: "60000" });
@@ -157,7 +165,7 @@ test("drizzle.mjs: three that start together migrate once", async () => {
   await database.close();
 });
 
-test("express.mjs: of two servers one handles an account, and the other answers 423", async () => {
+test("express.mjs: one of two servers handles an account, and the other answers 423", async () => {
   const ports = await freePorts(2);
   const servers = ports.map((port) => start(["express.mjs"], { PORT: String(port), WORK_MS: "1500" }));
   await Promise.all(servers.map((server) => printed(server, /listens/)));
@@ -176,7 +184,7 @@ test("express.mjs: of two servers one handles an account, and the other answers 
   expect(await Promise.all(servers.map(({ closed }) => closed))).toEqual([0, 0]);
 });
 
-test("serverless.mjs: of two instances one has an order; the bucket is all they share", async () => {
+test("serverless.mjs: one of two instances has an order; they share only the bucket", async () => {
   const s3 = await S3Server.start();
   const credentials = { accessKeyId, secretAccessKey };
   const client = new S3({ endpoint: s3.endpoint, region: "default", forcePathStyle: true, credentials });
@@ -188,7 +196,7 @@ test("serverless.mjs: of two instances one has an order; the bucket is all they 
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
     WORK_MS: "1500",
   };
-  // Each calls again until it has had the order, as a client with retries does.
+  // Each retries until it has had the order, like a client with retries.
   const call = `import { handler } from "./serverless.mjs";
 import { setTimeout as sleep } from "node:timers/promises";
 for (let answer; answer?.statusCode !== 200; await sleep(100)) {
@@ -207,7 +215,7 @@ process.exit();`;
   await s3.close();
 });
 
-test("leader-election.mjs: one leads, another after it was killed or has stopped, and all know who", async () => {
+test("leader-election.mjs: one leads, another leads after the first was killed or has stopped, and all know the leader", async () => {
   const nodes = [1, 2, 3].map(() => start(["leader-election.mjs"], { WORK_MS: "100" }));
   const leads = /^this process leads$/m;
   const next = async (others: readonly Running[]) =>
@@ -231,7 +239,7 @@ test("leader-election.mjs: one leads, another after it was killed or has stopped
   third.process.kill("SIGTERM");
   expect(await third.closed).toBe(0);
   const work = workOf(nodes);
-  // The one that was killed did not come to its end.
+  // The killed leader did not finish its work.
   const killed = work.filter(({ by }) => nodes[by] === first);
   const whole = killed.at(-1)?.at === "begin" ? work.filter((each) => each !== killed.at(-1)) : work;
   expect(new Set(whole.map(({ by }) => by)).size).toBe(3);

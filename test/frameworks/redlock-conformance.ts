@@ -2,20 +2,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ExecutionError, Lock, Redlock, ResourceLockedError, Settings } from "@leasehold/redlock";
 
-/** What npm's redlock and the drop-in have in common. */
+/** The common interface of npm's redlock and the drop-in. */
 export type RedlockLike = Pick<
   Redlock,
   "acquire" | "release" | "extend" | "using" | "quit" | "on" | "listenerCount" | "settings"
 >;
 
 export interface Subject {
-  /** A program of its own: it shares nothing with others but the ground. */
+  /** Creates a program that shares only the ground with others. */
   create(settings?: Partial<Settings>): Promise<RedlockLike>;
   readonly ExecutionError: typeof ExecutionError;
   readonly ResourceLockedError: typeof ResourceLockedError;
-  /** Takes a lock from its holder. */
+  /** Takes a lock away from its holder. */
   steal(resource: string): Promise<unknown>;
-  /** How much earlier than redlock's an expiration may be. */
+  /** The greatest time by which an expiration may be earlier than redlock's. */
   readonly earlierMsMax: (durationMs: number) => number;
 }
 
@@ -23,7 +23,10 @@ const once: Partial<Settings> = { retryCount: 0 };
 let names = 0;
 const fresh = () => `redlock/${process.pid}/${names++}`;
 
-/** What a program of redlock may rely on: each test is true of redlock 5.0.0-beta.2 on a Redis. */
+/**
+ * The behaviour on which a program of redlock may rely. Each test passes with redlock 5.0.0-beta.2 on a
+ * Redis.
+ */
 export function runRedlockConformance(subject: () => Subject): void {
   const programs: RedlockLike[] = [];
   afterAll(() => Promise.allSettled(programs.map((redlock) => redlock.quit())));
@@ -41,7 +44,7 @@ export function runRedlockConformance(subject: () => Subject): void {
     expect(error).toBeInstanceOf(subject().ExecutionError);
     return error as ExecutionError;
   };
-  /** Whether a program gets these, within half a second or at once. */
+  /** Whether a program acquires these within half a second, or at once. */
   const gets = async (redlock: RedlockLike, resources: string[], settings: Partial<Settings>) => {
     const lock = await redlock.acquire(resources, 2_000, settings).catch(() => undefined);
     await lock?.release();
@@ -85,7 +88,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       expect(lock.expiration).toBe(0);
     });
 
-    test("a lock has its attempts, and a value that no other has", async () => {
+    test("a lock has its attempts, and a unique value", async () => {
       const redlock = await create();
       const locks = [await redlock.acquire([fresh()], 2_000), await redlock.acquire([fresh()], 2_000)];
       expect(new Set(locks.map(({ value }) => value)).size).toBe(2);
@@ -123,7 +126,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       },
     );
 
-    test("an error without a listener is no exception", async () => {
+    test("an error without a listener does not throw", async () => {
       const redlock = await create();
       expect(redlock.listenerCount("error")).toBe(1);
     });
@@ -153,7 +156,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       await taken.release();
     });
 
-    test("of many callers at once one at a time has the lock", async () => {
+    test("of many concurrent callers, one at a time has the lock", async () => {
       const callers = await Promise.all([create(), create(), create()]);
       const [a, b] = [fresh(), fresh()];
       let inside = 0;
@@ -176,7 +179,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       expect([most, inside]).toEqual([1, 0]);
     });
 
-    test("a second release fails, and so does one of two at once", async () => {
+    test("a second release fails, and so does one of two concurrent ones", async () => {
       const redlock = await create(once);
       const lock = await redlock.acquire([fresh()], 5_000);
       const { attempts } = await lock.release();
@@ -188,7 +191,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     });
 
-    test("a lock that is not extended ends: another gets it, and the first can do nothing", async () => {
+    test("a lock that is not extended ends: another caller gets it, and the first can no longer use it", async () => {
       const one = await create(once);
       const other = await create();
       const name = fresh();
@@ -203,7 +206,7 @@ export function runRedlockConformance(subject: () => Subject): void {
   });
 
   describe("extend", () => {
-    test("returns the lock anew, and the old one expires", async () => {
+    test("returns a new lock, and the old one expires", async () => {
       const [one, other] = await pair();
       const name = fresh();
       const lock = await one.acquire([name], 1_000);
@@ -239,7 +242,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       await failure(one.release(longer, once));
     });
 
-    test("two at once both succeed", async () => {
+    test("two concurrent extensions both succeed", async () => {
       const redlock = await create();
       const lock = await redlock.acquire([fresh()], 3_000);
       const [one, other] = await Promise.all([lock.extend(3_000), lock.extend(3_000)]);
@@ -291,16 +294,19 @@ export function runRedlockConformance(subject: () => Subject): void {
       expect(await isFree(other, name)).toBe(true);
     });
 
-    test.each([500, 40])("a duration is at least 100 ms over the threshold of %i ms", async (threshold) => {
-      const redlock = await create({ automaticExtensionThreshold: threshold });
-      const run = (duration: number) => redlock.using([fresh()], duration, async () => "ran");
-      await expect(run(threshold + 99)).rejects.toThrow(/automaticExtensionThreshold/);
-      expect(await run(threshold + 100)).toBe("ran");
-      const own = { automaticExtensionThreshold: threshold + 1 };
-      await expect(redlock.using([fresh()], threshold + 100, own, async () => "ran")).rejects.toThrow(
-        /automaticExtensionThreshold/,
-      );
-    });
+    test.each([500, 40])(
+      "a duration is at least 100 ms longer than the threshold of %i ms",
+      async (threshold) => {
+        const redlock = await create({ automaticExtensionThreshold: threshold });
+        const run = (duration: number) => redlock.using([fresh()], duration, async () => "ran");
+        await expect(run(threshold + 99)).rejects.toThrow(/automaticExtensionThreshold/);
+        expect(await run(threshold + 100)).toBe("ran");
+        const own = { automaticExtensionThreshold: threshold + 1 };
+        await expect(redlock.using([fresh()], threshold + 100, own, async () => "ran")).rejects.toThrow(
+          /automaticExtensionThreshold/,
+        );
+      },
+    );
 
     test("needs a routine", async () => {
       const redlock = await create();
@@ -317,7 +323,7 @@ export function runRedlockConformance(subject: () => Subject): void {
       await lock.release();
     });
 
-    test("a lock that is lost aborts the signal with its error, and is reported", async () => {
+    test("a lock that is lost aborts the signal with its error, and the loss is reported", async () => {
       const redlock = await create({ retryCount: 0, automaticExtensionThreshold: 500 });
       const name = fresh();
       const thrown = await failure(

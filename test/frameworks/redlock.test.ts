@@ -12,7 +12,7 @@ import { type LocalCluster, startLocalCluster } from "../support/local-cluster.j
 import { runRedlockConformance, type Subject } from "./redlock-conformance.js";
 import { installed, moduleIn } from "./support/install.js";
 
-/** npm's redlock on a real Redis, and the drop-in on three grounds, by the same tests. */
+/** npm's redlock on a real Redis and the drop-in on three grounds pass the same tests. */
 
 const folder = installed("redlock", {
   private: true,
@@ -46,7 +46,7 @@ const real = (): Subject => ({
   earlierMsMax: () => 0,
 });
 
-/** @param earlierMsMax how much of a lease the ground keeps back, for clocks that differ */
+/** @param earlierMsMax the part of a lease that the ground reserves for the difference between clocks */
 const ours = (addresses: () => string[], earlierMsMax: Subject["earlierMsMax"]) => (): Subject => ({
   create: async (settings) => new dropIn.Redlock(addresses(), settings),
   ExecutionError: dropIn.ExecutionError,
@@ -102,15 +102,15 @@ async function abortedAfterPause(
   return aborted;
 }
 
-test("after a pause beyond the duration redlock's signal says that the lock is held", async () => {
+test("after a pause beyond the duration, redlock's signal claims that the lock is held", async () => {
   expect(await abortedAfterPause(await real().create())).toBe(false);
 });
 
-test("after a pause beyond the duration the drop-in's signal says that it is not", async () => {
+test("after a pause beyond the duration, the drop-in's signal reports the loss", async () => {
   expect(await abortedAfterPause(new dropIn.Redlock("memory:paused"))).toBe(true);
 });
 
-test("addresses that cannot be opened yet are tried again", async () => {
+test("addresses that cannot be opened yet are retried", async () => {
   const server = await RedisServer.start({ durable: true });
   await server.kill();
   const program = new dropIn.Redlock(`delta+redis://127.0.0.1:${server.port}`);
@@ -160,7 +160,7 @@ export async function main(clients: Iterable<CLIENT>): Promise<number> {
     const file = join(folder, "program.ts");
     writeFileSync(file, program.replaceAll("NAME", name).replaceAll("CLIENT", client));
     const paths = {
-      // The declarations of redlock 5.0.0-beta.2 are not among its exports.
+      // redlock 5.0.0-beta.2 does not list its declarations in its exports.
       redlock: [join(folder, "node_modules/redlock/dist/index.d.ts")],
       ioredis: [join(folder, "node_modules/ioredis/built/index.d.ts")],
       leasehold: [join(root, "packages/leasehold/dist/index.d.ts")],

@@ -8,11 +8,11 @@ interface Packument {
   readonly _attachments?: Record<string, { readonly data: string }>;
 }
 
-/** A registry as npm needs it to publish and to look up packages, in memory. */
+/** A registry in memory, with what npm needs to publish and to look up packages. */
 export class Registry {
-  /** In the order in which they were published. */
+  /** The published packages, in the order of their publication. */
   readonly published: Packument[] = [];
-  /** A package that is refused once. */
+  /** A package whose next publication is refused. */
   refuses: string | undefined;
   readonly #server = createServer((request, response) => {
     const name = decodeURIComponent(request.url!.slice(1));
@@ -34,7 +34,7 @@ export class Registry {
     });
   });
 
-  /** Its address, as npm writes it in its settings. */
+  /** Returns its address, in the form of npm's settings. */
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;

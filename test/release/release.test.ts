@@ -19,11 +19,11 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Registry } from "./registry.js";
 
-/** `npm run release` in a copy of this repository, up to a registry in memory. */
+/** `npm run release` in a copy of this repository, with a registry in memory. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const version = "9.8.7-rc.1";
-/** In the order in which they are published. */
+/** In the order of publication. */
 const names = [
   "leasehold",
   ...["console", "core", "docs", "fence", "files", "gateway", "redlock", "sim"].map(
@@ -68,7 +68,7 @@ beforeAll(async () => {
     cpSync(join(root, path), join(copy, path), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  // Another suite builds the site.
+  // A placeholder, as another suite builds the site.
   mkdirSync(join(copy, "packages/docs/pages"));
   writeFileSync(join(copy, "packages/docs/pages/index.html"), "<h1>Leasehold</h1>");
 
@@ -105,7 +105,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Not synchronous: the registry answers meanwhile. */
+/** Asynchronous, since the registry is in this process. */
 function release(...words: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     const all = [join(copy, "scripts", "release.mjs"), ...words];
@@ -115,7 +115,7 @@ function release(...words: string[]): Promise<{ code: number; output: string }> 
   });
 }
 
-/** The manifest in a tar archive, which npm puts wherever it likes. */
+/** The manifest in a tar archive, wherever npm has put it. */
 function manifestIn(archive: Buffer): Manifest {
   const text = execFileSync("tar", ["-xzOf", "-", "package/package.json"], { input: archive });
   return JSON.parse(text.toString()) as Manifest;
@@ -138,7 +138,7 @@ describe("a release", () => {
     expect(read("CHANGELOG.md")).toMatch(/^## 9\.8\.7-rc\.1 \(\d{4}-\d\d-\d\d\)\n\n- News\.$/m);
   });
 
-  test("is tried without a trace; what would be published lies in release/", async () => {
+  test("can be tried without a trace; release/ has the files that would be published", async () => {
     const { code, output } = await release("--dry-run");
     expect([code, output]).toEqual([0, expect.stringMatching(/ready: v9\.8\.7-rc\.1 is not set/)]);
     expect([git("status", "--porcelain"), git("tag")]).toEqual(["", ""]);
@@ -160,7 +160,7 @@ describe("a release", () => {
       expect(sbom.metadata.component.purl).toBe(`pkg:npm/${name.replace("@", "%40")}@${version}`);
       const described = sbom.components.map((each) => each.name);
       const needed = { ...manifest.dependencies, ...(name !== "leasehold" && manifest.peerDependencies) };
-      // commander is in the package leasehold itself. Nothing that only builds or tests is a component.
+      // The package leasehold contains commander. Build and test tools are not components.
       const bundled = name === "leasehold" || "leasehold" in needed ? ["commander"] : [];
       expect(described).toEqual(expect.arrayContaining([...Object.keys(needed), ...bundled]));
       expect(described).not.toContain("vitest");
@@ -169,7 +169,7 @@ describe("a release", () => {
     }
   });
 
-  test("is refused while a package lacks what it has to contain", async () => {
+  test("is refused while a package lacks required contents", async () => {
     const pages = join(copy, "packages/docs/pages");
     renameSync(pages, `${pages}.away`);
     expect(await release("--dry-run")).toMatchObject({
@@ -179,7 +179,7 @@ describe("a release", () => {
     renameSync(`${pages}.away`, pages);
   });
 
-  test("is signed: the tag's message has the sums of what is published", async () => {
+  test("is signed: the tag's message has the checksums of the published packages", async () => {
     expect(await release("--publish", "--no-provenance")).toMatchObject({
       code: 1,
       output: expect.stringMatching(/the tag v9\.8\.7-rc\.1 is not at this commit/),
@@ -195,7 +195,7 @@ describe("a release", () => {
     expect(await release()).toMatchObject({ code: 1, output: expect.stringMatching(/exists already/) });
   });
 
-  test("is published in order, pinned to each other; an interrupted publication goes on", async () => {
+  test("is published in order, with pinned dependencies; an interrupted publication can be resumed", async () => {
     expect(await release("--publish")).toMatchObject({
       code: 1,
       output: expect.stringMatching(/provenance is made by CI only/),
@@ -211,7 +211,7 @@ describe("a release", () => {
     ]);
     expect(registry.published.map(({ name }) => name)).toEqual(names);
     for (const { name, "dist-tags": tags, _attachments: attachments } of registry.published) {
-      // A prerelease is nobody's default.
+      // A prerelease is not the default version.
       expect(tags).toEqual({ next: version });
       const [{ data } = { data: "" }] = Object.values(attachments ?? {});
       const manifest = manifestIn(Buffer.from(data, "base64"));
@@ -222,7 +222,7 @@ describe("a release", () => {
     }
   });
 
-  test("publishes nothing else than what the tag names", async () => {
+  test("publishes only the packages that the tag names", async () => {
     appendFileSync(join(copy, "packages", "core", "dist", "index.js"), "\n// other\n");
     const { code, output } = await release("--publish", "--no-provenance");
     expect([code, output]).toEqual([
@@ -231,7 +231,7 @@ describe("a release", () => {
     ]);
   });
 
-  test("is refused with all that is wrong", async () => {
+  test("is refused with a list of all problems", async () => {
     const manifest = JSON.parse(read("packages/core/package.json")) as Manifest & Record<string, unknown>;
     manifest.peerDependencies!["leasehold"] = "^9.8.7-rc.1";
     manifest["scripts"] = { postinstall: "true" };

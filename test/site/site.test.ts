@@ -9,7 +9,7 @@ import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Running, eventually, leasehold } from "../support/built.js";
 
-/** These tests build the site, serve it by `leasehold docs`, and read it in Debian's Chromium. */
+/** These tests build the site, serve it with `leasehold docs`, and read it in Debian's Chromium. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(root, "packages/docs/pages");
@@ -46,7 +46,7 @@ async function show(path: string, more: Parameters<Browser["newPage"]>[0] = {}):
     (request) => request.url().startsWith("blob:") || asked.add(new URL(request.url()).host),
   );
   await page.goto(url + path, { waitUntil: "networkidle" });
-  // Its buttons get their names when its script runs, which on a busy machine comes later.
+  // The theme's script sets the names of its buttons, which takes longer on a busy machine.
   await page.locator('.VPSwitchAppearance:not([title=""])').first().waitFor({ state: "attached" });
   return page;
 }
@@ -57,7 +57,7 @@ async function axeFinds(page: Page): Promise<readonly string[]> {
     const { axe: tool } = globalThis as unknown as {
       axe: { run(what: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
     };
-    // The theme's own button is named "Search", and shows its key, too.
+    // Excluded: the name of the theme's own button is "Search", while its text also shows its key.
     return (await tool.run({ exclude: [".DocSearch-Button"] })).violations;
   });
   return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
@@ -72,7 +72,7 @@ test("each page of the documentation is a page of the site, in the menu or below
   expect(pages.filter((path) => !existsSync(join(dist, "docs", built(path))))).toEqual([]);
 });
 
-test("the search finds a page by a word in it, and leads there", async () => {
+test("the search finds a page by a word in it, and leads to the page", async () => {
   const page = await show("/");
   expect(await page.locator("h1").textContent()).toContain("Leasehold");
   await page.keyboard.press("Control+k");
@@ -134,7 +134,7 @@ test("each scene of the theatre plays in a page, in the colours of the site, als
       await scene.getByRole("button", { name: "The next event" }).click();
       expect(await scene.locator(".says").textContent()).not.toBe(before);
       expect(await scene.locator("html").getAttribute("data-theme")).toBe("dark");
-      // The frame shows all of it without a bar of its own.
+      // The frame shows the whole scene without a scroll bar.
       const hidden = await scene.locator("html").evaluate((html) => html.scrollHeight - html.clientHeight);
       expect([id, hidden <= 0]).toEqual([id, true]);
     }
@@ -145,7 +145,7 @@ test("each scene of the theatre plays in a page, in the colours of the site, als
   expect(scenes.map(({ id }) => id).sort()).toEqual(Object.keys(pagesOfScenes).sort());
 }, 600_000);
 
-test("a page runs no script but the site's", async () => {
+test("a page runs only the site's scripts", async () => {
   const page = await browser.newPage();
   await page.goto(`${url}/docs/concepts`, { waitUntil: "networkidle" });
   const refused = await page.evaluate(`(async () => {
@@ -163,7 +163,7 @@ test("a page runs no script but the site's", async () => {
   await page.close();
 });
 
-test("no other site can frame a page, and what the playground runs has no origin even alone", async () => {
+test("no other site can frame a page, and the playground's code has an opaque origin even when opened directly", async () => {
   const header = async (path: string) => {
     const { headers } = await fetch(url + path);
     return headers.get("content-security-policy");
@@ -199,7 +199,7 @@ test("two programs contend in the playground, and a frozen one's late write is r
   expect(await axeFinds(page)).toEqual([]);
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
 
-  // What a reader writes may do what it wants, except reach the network and the page.
+  // A reader's code may do anything except reach the network and the page.
   const written = `try { (0, eval)("1"); } catch (error) { console.log("eval", error.name); }
 try { await fetch("${url}/"); } catch (error) { console.log("fetch", error.name); }
 console.log("origin", self.origin);`;
@@ -222,7 +222,7 @@ test("code can be copied", async () => {
   await page.close();
 });
 
-test("a page that is not there says so", async () => {
+test("a missing page is reported as missing", async () => {
   const page = await browser.newPage();
   const answer = await page.goto(`${url}/nowhere`, { waitUntil: "networkidle" });
   expect(answer?.status()).toBe(404);
@@ -230,7 +230,7 @@ test("a page that is not there says so", async () => {
   await page.close();
 });
 
-test("no page asked for anything elsewhere, and none failed", () => {
+test("no page requested anything from another host, and no request failed", () => {
   expect([...asked]).toEqual([new URL(url).host]);
   expect(failures).toEqual([]);
 });

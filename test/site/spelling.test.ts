@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-/** The pages are in British English; words of the field and names are in `site/cspell.json`. */
+/** The pages are in British English. `site/cspell.json` lists terms and names. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const generated = [":!docs/api", ":!CODE_OF_CONDUCT.md"];
 
-/** `file:line:column - Unknown word (…)`, one for each. */
+/** One line for each unknown word: `file:line:column - Unknown word (…)`. */
 function unknownWords(paths: readonly string[], cwd: string): readonly string[] {
   const words = ["--config", join(root, "site/cspell.json"), "--root", cwd, "--no-progress", "--no-summary"];
   const program = join(root, "site/node_modules/cspell/bin.mjs");
@@ -23,14 +23,14 @@ function unknownWords(paths: readonly string[], cwd: string): readonly string[] 
   return found;
 }
 
-test("no page has a word that is not known", () => {
+test("no page has an unknown word", () => {
   const listed = execFileSync("git", ["ls-files", "*.md", ...generated], { cwd: root, encoding: "utf8" });
   const pages = listed.trim().split("\n");
   expect(pages.length).toBeGreaterThan(100);
   expect(unknownWords(pages, root)).toEqual([]);
 });
 
-test("what is misspelt or American is found, but not in code", () => {
+test("misspelt and American words are found, but not in code", () => {
   const folder = mkdtempSync(join(tmpdir(), "leasehold-spelling-"));
   writeFileSync(
     join(folder, "page.md"),

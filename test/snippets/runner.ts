@@ -1,6 +1,6 @@
 import { type Stage, Theatre } from "./stage.js";
 
-/** Runs compiled examples, one after the other, and tells the parent how each ended. */
+/** Runs compiled examples one after the other, and reports the result of each to the parent. */
 
 const exampleMsMax = 120_000;
 
@@ -10,7 +10,7 @@ interface Example {
 
 export interface Verdict {
   readonly name: string;
-  /** Absent when it ended well. */
+  /** Absent if the example succeeded. */
   readonly error?: string;
 }
 
@@ -20,7 +20,7 @@ const theatre = new Theatre(
   ((await import(new URL("../../core/dist/index.js", libraryUrl).href)) as typeof import("@leasehold/core"))
     .startCore,
 );
-// The doors of the package that the examples import lead here.
+// The examples' imports of the package resolve to this.
 Object.assign(globalThis, { leaseholdTheatre: theatre });
 await theatre.raise();
 for (const name of names) process.send!({ name, ...(await attempt(name)) } satisfies Verdict);

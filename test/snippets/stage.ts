@@ -6,14 +6,15 @@ import type { Lease, Leases, Member, MemberOptions, OpenOptions } from "leasehol
 import type { CoreServerOptions, RunningCore, startCore } from "@leasehold/core";
 
 /**
- * What the examples of the documentation take for granted: leases of a cluster, and a program around them. The
- * addresses that they name are replaced by those of members that are started here, and the settings by short ones.
+ * The context that the documentation's examples assume: leases of a cluster, and a program around them.
+ * Addresses in the examples are replaced by those of members that are started here, and settings by short
+ * ones.
  */
 export interface Stage {
   readonly leases: Leases;
-  /** A lease that is held. */
+  /** A held lease. */
   readonly lease: Lease;
-  /** Aborts soon, so that what runs until then ends. */
+  /** Aborts soon, so that code that runs until then ends. */
   readonly signal: AbortSignal;
   readonly member: Member;
   readonly report: string;
@@ -30,7 +31,7 @@ const ids = ["a", "b", "c"];
 const signalMs = 100;
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" } as const;
 
-/** Members for all examples, and the doors of the library that lead to them. */
+/** Members for all examples, and the library's functions connected to them. */
 export class Theatre {
   readonly #library: Library;
   readonly #startCore: typeof startCore;
@@ -73,7 +74,7 @@ export class Theatre {
     await this.#clear();
   }
 
-  /** Instead of `open`. */
+  /** Replaces `open`. */
   async open(...args: (string | OpenOptions)[]): Promise<Leases> {
     const options = args.find((arg) => typeof arg === "object") ?? {};
     const given = args.filter((arg) => typeof arg === "string");
@@ -90,12 +91,12 @@ export class Theatre {
     return this.open(...urls);
   }
 
-  /** At members: no core runs here. */
+  /** Replaces `openEtcd`. Connects to members, since no core runs here. */
   openEtcd(urls: readonly string[]): Promise<Leases> {
     return this.open(...urls);
   }
 
-  /** Instead of `startCore`: with ports and a directory of its own. */
+  /** Replaces `startCore`. Uses free ports and a temporary directory. */
   async startCore(options: CoreServerOptions): Promise<RunningCore> {
     const { a: peer, b: client } = await localAddresses();
     const dataDir = await mkdtemp(join(tmpdir(), "leasehold-example-core-"));
@@ -110,12 +111,15 @@ export class Theatre {
     return { ...core, clientUrls: core.clientUrls, close };
   }
 
-  /** Instead of `openGuardedCells`: on a store in memory. */
+  /** Replaces `openGuardedCells`. Uses a store in memory. */
   openGuardedCells(): ReturnType<Library["openGuardedCells"]> {
     return this.#library.openGuardedCells("delta+memory:examples-cells");
   }
 
-  /** Instead of `startMember`: one that runs already, so that no example sits out a recovery wait. It goes on when it is closed. */
+  /**
+   * Replaces `startMember`. Returns a running member, so that no example waits for its recovery. Closing it
+   * has no effect.
+   */
   async startMember({ id, members, keyFile, tls, insecure }: MemberOptions): Promise<Member> {
     const isLocal = Object.values(members).every((address) => address.startsWith("127.0.0.1:"));
     if (!isLocal && !keyFile && !tls && !insecure)
@@ -125,7 +129,7 @@ export class Theatre {
     return { ...member, close: async () => {} };
   }
 
-  /** Instead of `clusterStatus`. */
+  /** Replaces `clusterStatus`. */
   clusterStatus(): ReturnType<Library["clusterStatus"]> {
     return this.#library.clusterStatus(...this.#urls());
   }

@@ -1,5 +1,5 @@
-// What a program on etcd's own Go client sees of three servers, one line a step: recipes, watches,
-// transactions, leases, members, users, snapshots.
+// The results that a program on etcd's own Go client sees from three servers, one line a step: recipes,
+// watches, transactions, leases, members, users, snapshots.
 // client ENDPOINTS NEW_PEER_URL
 package main
 
@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// No step should take so long.
+// Longer than any step takes.
 const stepTime = 20 * time.Second
 
 type program struct {
@@ -81,7 +81,7 @@ func text(value interface{}) string {
 	return fmt.Sprintf("%v", value)
 }
 
-// A response without the ids in its header, or its error.
+// Prints a response without the ids in its header, or its error.
 func answer(what string, revision int64, body interface{}, err error) {
 	if err != nil {
 		say(what, err)
@@ -162,7 +162,7 @@ func watches(ctx context.Context, p *program) error {
 	if created := <-heard; !created.Created {
 		return errors.New("not created first")
 	}
-	// Both watches stand on one stream: what the second one answers comes after its creation.
+	// Both watches share one stream. The second one's answer follows its creation.
 	if err := p.client.RequestProgress(watching); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func watches(ctx context.Context, p *program) error {
 			count++
 		}
 	}
-	// With nothing on its way the answer is the newest revision, for all watches of the stream.
+	// When no event is in flight, the answer is the newest revision, for all watches of the stream.
 	latest, err := p.client.Get(ctx, "w/b")
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ func leases(ctx context.Context, p *program) error {
 	stop()
 	got, err := p.client.Get(ctx, "l/", clientv3.WithPrefix())
 	say("keys that are left", got.Count, err)
-	// The server's shortest time to live may be more: the key goes when it is over.
+	// The server's shortest ttl may be longer. The key is deleted when it is over.
 	short, err := p.client.Grant(ctx, 1)
 	if err != nil {
 		return err
@@ -350,7 +350,7 @@ func mutex(ctx context.Context, p *program) error {
 	go func() { taken <- second.Lock(ctx) }()
 	say("unlock", first.Unlock(ctx))
 	say("next", <-taken)
-	// With nothing to read in it etcd takes a transaction for a serializable one, which may be behind.
+	// etcd treats a transaction that reads nothing as serializable, so its answer may be outdated.
 	txn, err := p.client.Txn(ctx).If(second.IsOwner()).Then(clientv3.OpGet(second.Key())).Commit()
 	say("owner", txn.Succeeded, err)
 	say("gone", one.Close())
@@ -381,7 +381,7 @@ func election(ctx context.Context, p *program) error {
 	say("observed", string((<-seen).Kvs[0].Value))
 	elected := make(chan error)
 	go func() { elected <- second.Campaign(ctx, "two") }()
-	// The session of the first one ends: the second one leads.
+	// The first candidate's session ends, and the second one leads.
 	say("ended", one.Close())
 	say("elected", <-elected)
 	leader, err := second.Leader(ctx)
@@ -471,7 +471,7 @@ func members(ctx context.Context, p *program) error {
 	_, err = p.client.MemberAdd(ctx, []string{"nonsense"})
 	say("no URL", err)
 	var added *clientv3.MemberAddResponse
-	// A server counts as connected only some time after the others have heard of it.
+	// A server counts as connected only some time after the others have heard from it.
 	for {
 		added, err = p.client.MemberAddAsLearner(ctx, []string{p.newPeer})
 		if err == nil || !strings.Contains(err.Error(), "unhealthy cluster") {
@@ -499,7 +499,7 @@ func members(ctx context.Context, p *program) error {
 		return err
 	}
 	say("removed", len(removed.Members))
-	// Each server of etcd 3.4 answers what it knows itself.
+	// Each server of etcd 3.4 answers from its own state.
 	for {
 		if list, err = p.client.MemberList(ctx); err != nil {
 			return err

@@ -1,4 +1,4 @@
-# What a program on Python's etcd3 sees of a server, one line a step.
+# The results that a program on Python's etcd3 sees from a server, one line a step.
 # client.py PORT
 import sys
 import threading
@@ -15,7 +15,7 @@ def say(*words):
 def failure(run):
     try:
         return run()
-    except Exception as error:  # what it is, is what is compared
+    except Exception as error:  # the test compares its type and details
         details = getattr(error, "details", None)
         return type(error).__name__ + (" " + details() if callable(details) else "")
 

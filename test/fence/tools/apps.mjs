@@ -5,7 +5,9 @@ import { fastify } from "fastify";
 import { Hono } from "hono";
 import { guard, guardExpress, guardFastify, guardHono } from "@leasehold/fence/http";
 
-/** A server for one resource, `PUT /`, by each framework: `write(token)` is what its handler does, and may throw. */
+/**
+ * For each framework, a server of one resource, `PUT /`: its handler calls `write(token)`, which may throw.
+ */
 export const apps = {
   fetch: async (write, options) => {
     const put = guard(async (_, token) => {
@@ -65,7 +67,7 @@ async function served(listener) {
   };
 }
 
-/** A fetch-style handler on Node's server. */
+/** Runs a fetch-style handler on Node's server. */
 function serving(handle) {
   return async (request, response) => {
     const headers = Object.entries(request.headersDistinct).flatMap(([name, values]) =>

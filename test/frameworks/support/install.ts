@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const cache = fileURLToPath(new URL("../../../node_modules/.cache/leasehold-frameworks", import.meta.url));
 const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"];
 
-/** A project of this `package.json` with what it depends on installed, in a folder that later runs use again. */
+/** A project with this `package.json` and its dependencies installed, in a folder that later runs reuse. */
 export function installed(name: string, manifest: object): string {
   const folder = join(cache, name);
   const text = JSON.stringify(manifest);
@@ -19,7 +19,7 @@ export function installed(name: string, manifest: object): string {
   return folder;
 }
 
-/** The URL of a file of a package that is installed there. */
+/** The URL of a file in a package that is installed there. */
 export function moduleIn(folder: string, path: string): string {
   return pathToFileURL(join(folder, "node_modules", path)).href;
 }
