@@ -37,8 +37,8 @@ async function operations(running, width, { needsTimes }, ms) {
 }
 
 /**
- * Warms up servers so that their code is compiled and their buffers exist, but memory for many leases does
- * not.
+ * Warms up servers before their memory is measured: afterwards the code is compiled and buffers exist, but
+ * memory for many leases is not yet allocated.
  */
 async function warmUpForMemory(running) {
   for (let times = 0; times < 5; times += 1) {

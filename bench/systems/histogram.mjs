@@ -1,4 +1,4 @@
-// This file is in the folder where the package is installed, and not where it is used.
+// In this folder because hdr-histogram-js is installed only here.
 import { build } from "hdr-histogram-js";
 
 const nsMax = 60_000_000_000;
