@@ -10,7 +10,9 @@ const settings = { ttlMax: "3s", maxClockSkew: "50ms", rpcTimeout: "500ms", cell
 const rounds = 5;
 const roundMs = 1_500;
 const idleMs = 8_000;
-/** The members share two cores and compile their code while they work, so many members take longer. */
+/**
+ * The members share two cores and compile their code while they work, so a large number of them takes longer.
+ */
 const warmUpMs = (count) => 1_500 + 250 * count;
 const widths = [512, 1];
 

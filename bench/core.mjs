@@ -108,7 +108,7 @@ async function leading({ connection }) {
 const beginningWith = (hosts, first) => hosts.map((_, index) => hosts[(first + index) % hosts.length]);
 
 /**
- * Repeats the measurement unless one server led throughout: otherwise it is unclear whether a leader was
+ * Repeats the measurement unless one server led throughout: otherwise it is unclear whether the leader was
  * measured.
  */
 async function measure(program, system, figure, inFlight, asked) {

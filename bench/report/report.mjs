@@ -1,4 +1,5 @@
-// Draws all charts and the report from one file of rows: `node bench/report/report.mjs [FILE] [FOLDER OF PICTURES] [REPORT]`.
+// Draws all charts and the report from one file of rows: `node bench/report/report.mjs [FILE] [FOLDER OF
+// PICTURES] [REPORT]`.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

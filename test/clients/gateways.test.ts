@@ -81,7 +81,7 @@ it("no two clients hold a lease at once, by their own clocks, and tokens rise", 
     const kind = random.next();
     const list = kind < 0.5 ? all : kind < 0.75 ? gateways : members;
     const again = kind < 0.5 ? client : kind < 0.75 ? gateway : member;
-    // Among the clients mostly the holder, which is the last one that has written.
+    // Of the clients, usually the holder: it has written last.
     const holder = list === all ? all.indexOf(processOf.get(lastWriter(folder))!) : -1;
     const at = holder >= 0 ? holder : Math.floor(random.next() * list.length);
     // Sometimes longer than leases last. While one member is down, the others are a majority.

@@ -170,7 +170,7 @@ test("the server has only these files, with a strict policy, and the script is s
   expect(/["'`]node:/.test(script.toString())).toBe(false);
 });
 
-test("a page of another name that leads here, as by DNS rebinding, is refused", async () => {
+test("a request with another host name, as after DNS rebinding, is refused", async () => {
   const { port, hostname } = new URL(url);
   const statusFor = async (host: string): Promise<number | undefined> => {
     const asked = request({ port, hostname, headers: { host } }).end();

@@ -76,7 +76,7 @@ async function said(call: Call, servers: CoreCluster, kept: Map<string, string>)
   clearTimeout(timer);
   for (const [name, pattern] of Object.entries(call.keep ?? {})) {
     const found = pattern.exec(out)?.[1];
-    if (found === undefined) throw new Error(`${filled.join(" ")} says no ${name}: ${out}${err}`);
+    if (found === undefined) throw new Error(`${filled.join(" ")} prints no ${name}: ${out}${err}`);
     kept.set(name, found);
   }
   if (call.onlyRun !== undefined) return { exitCode: null, out: [], err: [] };

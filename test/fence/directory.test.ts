@@ -99,7 +99,7 @@ test("a copy that was begun before a write contains it, if the write succeeds", 
   const { fence: next, stopped, goOn } = stopping(place, "link");
   const claim = next.claim(6n);
   await stopped.opened;
-  // Six has its mark, so a write of five that six may not have copied must not succeed.
+  // Token 6 has its mark, so a write with token 5 that its folder may lack must not succeed.
   await expect(fence().write(5n, { name: "another", content: "x" })).rejects.toMatchObject(stale);
   goOn.open();
   await claim;

@@ -67,7 +67,7 @@ test.each([
       () => "fulfilled",
       (error: { code: string }) => error.code,
     );
-    // If check and write were not atomic, six would succeed here, and five would then overwrite it.
+    // If check and write were not atomic, token 6 would succeed here, and token 5 would then overwrite it.
     const first = await Promise.race([ended, waitsForLock(pool).then(() => "waits")]);
     gate.open();
     await slow;

@@ -192,7 +192,7 @@ describe("objects", () => {
     expect(await remove(`"${md5(await get("c"))}"`)).toBe("done");
   });
 
-  test("are copied with their metadata or with other, also to themselves", async () => {
+  test("are copied with their metadata or with new metadata, also onto themselves", async () => {
     await put("from", "content", { Metadata: { a: "1" }, ContentType: "text/a" });
     const copy = (Key: string, more = {}) =>
       s3.send(new CopyObjectCommand({ Bucket, Key, CopySource: `${Bucket}/from`, ...more }));

@@ -164,8 +164,8 @@ class Load {
       this.counts.contended += 1;
     });
     this.#repeat(`${what}, opened anew`, async () => {
-      // As text, because the files are read at different moments: a certificate and its key are not copied
-      // together.
+      // As text, read in one step: read later by path, a certificate and its key could be of different
+      // copies.
       const anew = await opened(true);
       try {
         const lease = await anew.acquire("contended", contention);

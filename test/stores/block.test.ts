@@ -90,7 +90,7 @@ for (const sectorBytes of [512, 4_096]) {
   });
 }
 
-test("a process that is killed while it writes leaves whole units, and what was confirmed", async () => {
+test("a process that is killed while it writes leaves complete units, and all confirmed writes", async () => {
   const directory = await mkdtemp(join(tmpdir(), "leasehold-block-"));
   try {
     const path = join(directory, "disk");

@@ -153,14 +153,14 @@ describe.skipIf(!canFreeze)("a store that hangs (needs root, to mount and freeze
 
   afterEach(() => store.unmount());
 
-  test("costs nobody a lease: operations on it never end, those on the others do", async () => {
+  test("costs no holder its lease: operations on it hang, and those on the others continue", async () => {
     addWriters(3);
     const first = await arena.holderOf("file");
     store.freeze();
     try {
       await sleep(3 * leaseMs);
       expect(first.losses).toBe(0);
-      // A successor, too, has two stores.
+      // A successor has two working stores, too.
       arena.kill(first.pid);
       const second = await arena.holderOf("file", 5 * leaseMs);
       expect(second.name).not.toBe(first.name);

@@ -52,7 +52,7 @@ export class Program {
 
   async says(text: string): Promise<void> {
     await until(() => this.output.includes(text) || this.#hasEnded);
-    if (!this.output.includes(text)) throw new Error(`it does not say ${text}: ${this.output}`);
+    if (!this.output.includes(text)) throw new Error(`it does not print ${text}: ${this.output}`);
   }
 }
 

@@ -1,10 +1,13 @@
 import { signal } from "@preact/signals";
 import type { EventView, GroundView, LeaseView, LiveMessage } from "../src/record/messages.js";
 
-/** The state of the page, as the server's stream tells it. */
+/** The page's state, updated from the server's stream. */
 
 const eventsMax = 1_000;
-/** Without a message for so long the connection is dead, whatever the browser thinks: the server sends one every 2 s. */
+/**
+ * The connection counts as dead after this time without a message, even if the browser has not noticed. The
+ * server sends a message every 2 s.
+ */
 const silentMsMax = 6_000;
 
 export interface Start {
@@ -13,29 +16,31 @@ export interface Start {
   readonly endpoints: string;
 }
 
-/** Where the connection stands. `old`: what is shown may have changed since. */
+/** The state of the connection. `old`: what is shown may have changed since. */
 export type Connection = "connecting" | "live" | "old";
 
 export const start = signal<Start | undefined>(undefined);
 export const ground = signal<GroundView | undefined>(undefined);
 export const events = signal<readonly EventView[]>([]);
 export const connection = signal<Connection>("connecting");
-/** Why the server itself may know old news. */
+/** Why the server's own data may be out of date. */
 export const trouble = signal<string | undefined>(undefined);
-/** Leases of all names, those before this part, and whether others follow it. */
+/** The number of all leases, the number before this part, and whether others follow it. */
 export const counts = signal({ total: 0, before: 0 });
-/** Raised when the set of leases or one of them has changed, once in a frame at most. */
+/** Incremented when the set of leases or one of them has changed, at most once a frame. */
 export const version = signal(0);
-/** When the last message came, by `performance.now()`. */
+/** When the last message arrived, by `performance.now()`. */
 export const heardMs = signal(performance.now());
 
 export const leases = new Map<string, LeaseView>();
 
-/** Leases that have ended stay in sight for a moment, so that rows do not vanish under the hand. */
+/** Leases that have ended stay visible for a moment, so that rows do not vanish under the pointer. */
 export const ended = new Map<string, number>();
 const endedMs = 4_000;
 
-/** The server's clock minus ours. The message that came fastest tells it best. */
+/**
+ * The server's clock minus ours. The greatest value is from the fastest message, so it is the best estimate.
+ */
 let offsetMs = Number.NEGATIVE_INFINITY;
 let source: EventSource | undefined;
 let isRaised = false;
@@ -45,7 +50,7 @@ export function serverNow(): number {
   return Date.now() + (Number.isFinite(offsetMs) ? offsetMs : 0);
 }
 
-/** Begins to follow the leases whose names begin with `prefix` and come after `after`. */
+/** Follows the leases whose names begin with `prefix` and come after `after`. */
 export function follow(prefix: string, after: string): void {
   source?.close();
   offsetMs = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Where the user is, which the address after `#` says: a link leads to the same place. */
+/** The user's place, stored after the `#` of the address, so that links lead to the same place. */
 
 export type View = "leases" | "ground" | "events";
 
@@ -8,7 +8,7 @@ export interface Place {
   readonly view: View;
   /** The lease whose details are shown; empty for none. */
   readonly name: string;
-  /** Names that begin so are listed. */
+  /** The list contains only names with this prefix. */
   readonly prefix: string;
   /** The list begins after this name. */
   readonly after: string;
@@ -26,7 +26,7 @@ export function go(change: Partial<Place>): void {
   const text = search.toString();
   const hash = `#/${view}${text === "" ? "" : `?${text}`}`;
   if (hash === location.hash) return;
-  // A new prefix with each key is not worth a step back.
+  // Typing a prefix replaces the history entry; one for each key would be useless.
   if (change.prefix === undefined) history.pushState(null, "", hash);
   else history.replaceState(null, "", hash);
   place.value = read();

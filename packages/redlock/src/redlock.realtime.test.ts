@@ -69,7 +69,7 @@ describe.concurrent("beyond redlock", () => {
     await lock.release();
   });
 
-  test("a lock of several ends with the loss of one: its extension fails with the loss", async () => {
+  test("a lock of several resources ends when one lease is lost, and its extension fails with the loss", async () => {
     const redlock = create(once);
     const lock = await redlock.acquire(["l/a", "l/b"], 1_500);
     const longer = await lock.extend(60_000);
@@ -82,7 +82,7 @@ describe.concurrent("beyond redlock", () => {
     expect(free).toBeDefined();
   });
 
-  test("a lease that is lost during an extension makes it fail", async () => {
+  test("an extension fails if a lease is lost meanwhile", async () => {
     const own = await open(address);
     const redlock = new Redlock(own);
     programs.push(redlock);
@@ -124,7 +124,7 @@ describe.concurrent("beyond redlock", () => {
     await (await redlock.acquire(many.slice(1), 2_000)).release();
   });
 
-  test("quit ends the calls that wait and the work of routines", async () => {
+  test("quit ends the calls that wait, and the work of routines", async () => {
     const redlock = new Redlock(address, { retryCount: -1, retryDelay: 20_000 });
     await using taken = await leases.acquire("q/a");
     const waiting = [redlock.acquire(["q/a"], 2_000), redlock.acquire(["q/a", "q/b"], 2_000)];

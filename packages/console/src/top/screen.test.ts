@@ -165,7 +165,7 @@ test("Enter leads from a holder to its leases, and from a lease to its details",
   expect(press(open, "escape", { rows: [], page: 10 })).toMatchObject({ isOpen: false, filter: holders[0] });
 });
 
-test("outdated news, a ground without a majority and a member that is cut off are shown", () => {
+test("outdated data, a ground without a majority and a member that is cut off are shown", () => {
   const record = recordOf(1);
   const lines = (changes: Partial<TopScene>, ...keys: string[]) =>
     topLines(sceneOf(record, after(keys), changes), after(keys), small, plain);

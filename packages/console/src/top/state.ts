@@ -12,7 +12,7 @@ export interface TopState {
   readonly isReversed: boolean;
   /** A part of a lease's name, holder or label. Without capitals it matches either case. */
   readonly filter: string;
-  /** Whether keys are letters of the filter. */
+  /** Whether keys are typed into the filter. */
   readonly isTyping: boolean;
   /** The cursor's row: a lease's name, or a holder. */
   readonly chosen: string | undefined;

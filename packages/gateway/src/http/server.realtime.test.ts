@@ -390,7 +390,7 @@ it("users may do what their rights allow, and cannot use others' sessions", asyn
   );
 });
 
-it("a certificate proves its user, and one of another authority proves nothing", async () => {
+it("a certificate proves its user, and one of another CA proves nothing", async () => {
   const [authority, stranger] = [new Authority(), new Authority()];
   ends.push(
     () => authority.remove(),
@@ -399,7 +399,7 @@ it("a certificate proves its user, and one of another authority proves nothing",
   const server = authority.issue(["subjectAltName = IP:127.0.0.1"]);
   const [client, wrong] = [authority.issue([]), stranger.issue([])];
   const file = join(authority.folder, "users");
-  // The authorities name their certificates `c1`, `c2` and so on.
+  // The CAs name their certificates `c1`, `c2` and so on.
   writeFileSync(file, "c2 certificate hold:ci/\n");
   const { gateway } = await gatewayOf({
     usersFile: file,
@@ -414,7 +414,7 @@ it("a certificate proves its user, and one of another authority proves nothing",
     return answer.statusCode;
   };
   expect([await status(client), await status(), await status(wrong)]).toEqual([200, 401, 401]);
-  // The other authority's certificate has this name, too.
+  // The other CA's certificate has this name, too.
   expect(await status(stranger.issue([]))).toBe(401);
   await expect(fetch(gateway.url.replace("https", "http"))).rejects.toThrow("fetch failed");
 });

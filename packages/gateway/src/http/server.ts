@@ -145,7 +145,7 @@ export class HttpServer {
     ];
   }
 
-  /** @throws LeaseholdError `INVALID_CONFIG` when the address cannot be listened at */
+  /** @throws LeaseholdError `INVALID_CONFIG` when the gateway cannot listen at the address */
   async listen({ host, port }: Address): Promise<string> {
     this.#server.listen({ port, host, backlog: 4_096 });
     try {

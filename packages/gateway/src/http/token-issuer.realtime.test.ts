@@ -41,7 +41,7 @@ function fileOf(text: string, name = "jwks.json"): string {
   return join(folder, name);
 }
 
-it("a token is accepted if the issuer has signed it for this gateway, and no other is", async () => {
+it("a token is accepted if the issuer signed it for this gateway, and no other token is", async () => {
   const [ours, others] = [await issuerOf(), await issuerOf()];
   const trusted = await openIssuer({ ...names, keys: fileOf(JSON.stringify({ keys: [ours.jwk] })) }, silent);
   ends.push(() => trusted.close());

@@ -213,7 +213,7 @@ class Run {
         return;
       }
       const sentMs = this.now();
-      // A look also renews the client's belief, but not the session.
+      // A look also returns a `validForMs`, but does not renew the session.
       const isLook = chance < 0.6;
       const lease = await this.ask(machine, index, undefined, (gateway, call) =>
         isLook ? gateway.lookAtLease(id, call) : gateway.renewLease(id, call),

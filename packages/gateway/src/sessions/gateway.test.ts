@@ -45,7 +45,7 @@ function gatewayOf(limits = {}) {
 }
 
 describe("each limit, at its greatest value and one above:", () => {
-  it("one user has no more sessions than are free, and a session that ends becomes free again", () => {
+  it("one user has no more sessions than are free, and the place of a session that ends is free again", () => {
     const { gateway, call } = gatewayOf({ sessionsMax: 4 });
     const open = (owner: string) => gateway.openSession({}, call({ owner })).session;
     const [first] = [open("a"), open("a"), open("b")];

@@ -24,10 +24,10 @@ interface Opening {
  *
  * Safety: every answer states how long its client may rely on a lease (`validForMs`), and the gateway holds
  * the lease for at least that long. That time ends no later than the lease itself can (`Lease.remaining`),
- * and no later than the session; before the session's end the gateway releases a lease only if its client
+ * and no later than the session. Before the session's end the gateway releases a lease only if its client
  * asks. A gateway that stops or dies leaves its leases to expire. This relies on the guarantees of the
- * ground, and on a client whose steady clock is off by no more than ρ and keeps running while its machine
- * sleeps.
+ * ground, and on a client whose steady clock is off by no more than ρ and also counts the time for which its
+ * machine sleeps.
  */
 export class Gateway {
   readonly #leases: Leases;
