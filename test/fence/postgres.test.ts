@@ -95,7 +95,7 @@ test("a holder that is stopped in its transaction blocks the next one until its 
   expect(await guarded.read()).toBe("by the next holder");
 });
 
-test("a holder that is killed in its transaction leaves nothing of it", async () => {
+test("a holder that is killed in its transaction leaves no part of it written", async () => {
   const guarded = await make();
   await overtake(guarded, "between", "SIGKILL");
   expect(await guarded.read()).toBe("by the next holder");

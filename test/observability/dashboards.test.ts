@@ -167,7 +167,7 @@ test.skipIf(isPrometheusMissing)(
 );
 
 test.skipIf(isPrometheusMissing)(
-  "files: every panel has numbers while a node is gone, and shows it when there is no majority",
+  "files: every panel has numbers while a node is gone, and the loss of the majority is shown",
   async () => {
     await using scraped = new Scraped();
     const ports = await freePorts(13);

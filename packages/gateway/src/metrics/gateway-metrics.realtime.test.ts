@@ -99,7 +99,7 @@ it("requests count by route and outcome, refusals by reason, sessions by the cau
   });
 });
 
-it("whatever clients request, the series are no more than the routes and outcomes", async () => {
+it("whatever clients request, the number of series is no more than the routes times the outcomes", async () => {
   const { leases, metrics, gateway, post } = await observed();
   const routes = routesOf(leases, new Gateway(leases, { ...realWorld(), newId: () => "" }));
   // The four are health, openapi.json, watches and others. Each has five outcomes; a metric shows 200 series
