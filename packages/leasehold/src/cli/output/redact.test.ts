@@ -58,7 +58,8 @@ test("a known secret is removed wherever it stands, also in names", () => {
 });
 
 test.each(["-", "a", "pass", "://a:", " ", "0"])("a megabyte of %j takes a moment", (part) => {
-  const startMs = performance.now();
+  // CPU time, so that other work on the machine does not count.
+  const start = process.cpuUsage();
   redacted(part.repeat(2 ** 20 / part.length));
-  expect(performance.now() - startMs).toBeLessThan(5_000);
+  expect(process.cpuUsage(start).user / 1_000).toBeLessThan(5_000);
 });
