@@ -10,6 +10,9 @@ const packages = {
   "redis-server": existsSync("/usr/bin/redis-server"),
   postgresql: existsSync(postgresRoot) && readdirSync(postgresRoot).length > 0,
   pgbouncer: existsSync("/usr/sbin/pgbouncer"),
+  "mariadb-server-core": existsSync("/usr/sbin/mariadbd"),
+  // `mariadb-install-db` needs a program of it.
+  "mariadb-client-core": existsSync("/usr/bin/my_print_defaults"),
   radosgw: existsSync("/usr/bin/radosgw"),
   "ceph-common": existsSync("/usr/bin/ceph-authtool"),
   "ceph-mon": existsSync("/usr/bin/ceph-mon"),

@@ -2,6 +2,7 @@ import { createClient } from "@redis/client";
 import { S3 } from "@aws-sdk/client-s3";
 import pg from "pg";
 import { DirectoryFence } from "@leasehold/fence/directory";
+import { MysqlFence } from "@leasehold/fence/mysql";
 import { PostgresFence } from "@leasehold/fence/postgres";
 import { RedisFence } from "@leasehold/fence/redis";
 import { S3Fence } from "@leasehold/fence/s3";
@@ -20,6 +21,19 @@ export const openers = {
         fence.write(token, async (client) => {
           await between?.();
           await client.query("update reports set body = $1 where id = 1", [text]);
+        }),
+      close: () => pool.end(),
+    };
+  },
+  async mysql(url) {
+    const { mysql } = await import("./tools/drivers.mjs");
+    const pool = mysql.createPool(url);
+    const fence = new MysqlFence(pool, "report", { idleSeconds: 1 });
+    return {
+      writeText: (token, text, between) =>
+        fence.write(token, async (client) => {
+          await between?.();
+          await client.query("update reports set body = ? where id = 1", [text]);
         }),
       close: () => pool.end(),
     };

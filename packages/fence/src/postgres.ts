@@ -1,4 +1,4 @@
-import { FenceError, stale } from "./errors.js";
+import { FenceError, hasCause, stale } from "./errors.js";
 import type { Fence } from "./fence.js";
 import { checkToken } from "./token.js";
 
@@ -43,13 +43,7 @@ on conflict (name) do update set token =
 
 /** Whether an error, or one of its causes, is the refusal of {@link checkSql}. */
 export function isStale(error: unknown): boolean {
-  let cause = error;
-  // Drivers wrap an error once or twice. The bound also ends a cycle of causes.
-  for (let depth = 0; depth < 8 && cause instanceof Error; depth++) {
-    if (cause.message.includes(constraint)) return true;
-    cause = cause.cause;
-  }
-  return false;
+  return hasCause(error, ({ message }) => message.includes(constraint));
 }
 
 /**
