@@ -59,7 +59,12 @@ const families = {
       "fence",
       "fences at real databases and folders, with holders that are stopped, as `stores`",
       {
-        before: [storePackages, toolsOf("test/fence/tools")],
+        // Another line of Node, for `node:sqlite`.
+        before: [
+          storePackages,
+          toolsOf("test/fence/tools"),
+          ["node", "scripts/test-nodes.mjs", "install", "24.21.0"],
+        ],
       },
     ),
     core: suite("core", "servers of the core as real processes, beside real etcd"),

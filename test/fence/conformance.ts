@@ -128,15 +128,7 @@ export async function overtake(
   where: "before" | "between",
   signal: NodeJS.Signals = "SIGCONT",
 ): Promise<Report | undefined> {
-  const folder = await mkdtemp(join(tmpdir(), "leasehold-fence-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const leases = `delta+file://${folder}?ttlMax=2s&maxStoreLatency=300ms`;
-  const begin = (text: string, stop: string): ChildProcess => {
-    const script = fileURLToPath(new URL("late-writer.mjs", import.meta.url));
-    const child = fork(script, [leases, kind, place, text, stop]);
-    onTestFinished(() => void child.kill("SIGKILL"));
-    return child;
-  };
+  const begin = await holdersOf({ kind, place });
   const late = begin("late", where);
   expect(await next(late)).toEqual({ stopped: where });
   const successor = begin("by the next holder", "never");
@@ -145,7 +137,23 @@ export async function overtake(
   return signal === "SIGKILL" ? undefined : next(late);
 }
 
-async function next(child: ChildProcess): Promise<Report> {
+/** Starts holders of one lease, in processes of their own, which write to this place. */
+export async function holdersOf({
+  kind,
+  place,
+}: Pick<Guarded<unknown>, "kind" | "place">): Promise<(text: string, stop: string) => ChildProcess> {
+  const folder = await mkdtemp(join(tmpdir(), "leasehold-fence-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const leases = `delta+file://${folder}?ttlMax=2s&maxStoreLatency=300ms`;
+  return (text, stop) => {
+    const script = fileURLToPath(new URL("late-writer.mjs", import.meta.url));
+    const child = fork(script, [leases, kind, place, text, stop]);
+    onTestFinished(() => void child.kill("SIGKILL"));
+    return child;
+  };
+}
+
+export async function next(child: ChildProcess): Promise<Report> {
   const exited = once(child, "exit").then(([code]) => {
     throw new Error(`a holder exited with ${code}`);
   });

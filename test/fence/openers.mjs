@@ -6,6 +6,7 @@ import { MysqlFence } from "@leasehold/fence/mysql";
 import { PostgresFence } from "@leasehold/fence/postgres";
 import { RedisFence } from "@leasehold/fence/redis";
 import { S3Fence } from "@leasehold/fence/s3";
+import { SqliteFence } from "@leasehold/fence/sqlite";
 
 /**
  * The fences as a holder uses them, by kind. Each guards one text at a place. `between` runs after the check
@@ -36,6 +37,20 @@ export const openers = {
           await client.query("update reports set body = ? where id = 1", [text]);
         }),
       close: () => pool.end(),
+    };
+  },
+  async sqlite(place) {
+    const { sqlite } = await import("./tools/drivers.mjs");
+    const [driver, path] = place.split(" ");
+    const database = sqlite[driver](path);
+    const fence = new SqliteFence(database, "report");
+    return {
+      writeText: (token, text, between) =>
+        fence.write(token, () => {
+          database.prepare("update reports set body = ? where id = 1").run(text);
+          between?.();
+        }),
+      close: async () => database.close(),
     };
   },
   async directory(root) {
