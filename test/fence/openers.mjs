@@ -1,7 +1,9 @@
 import { createClient } from "@redis/client";
 import { S3 } from "@aws-sdk/client-s3";
 import pg from "pg";
+import { Client, credentials } from "@grpc/grpc-js";
 import { DirectoryFence } from "@leasehold/fence/directory";
+import { refusalOf, tokenInterceptor } from "@leasehold/fence/grpc";
 import { MysqlFence } from "@leasehold/fence/mysql";
 import { PostgresFence } from "@leasehold/fence/postgres";
 import { RedisFence } from "@leasehold/fence/redis";
@@ -58,6 +60,20 @@ export const openers = {
     return {
       writeText: (token, text) => fence.write(token, { name: "report", content: text }),
       close: async () => undefined,
+    };
+  },
+  async grpc(address) {
+    const client = new Client(address, credentials.createInsecure());
+    const encode = (text) => Buffer.from(text);
+    return {
+      writeText: (token, text) =>
+        new Promise((resolve, reject) => {
+          const options = { interceptors: [tokenInterceptor(token)] };
+          client.makeUnaryRequest("/Reports/Put", encode, String, text, options, (error) =>
+            error === null ? resolve() : reject(Object.assign(error, { code: refusalOf(error) })),
+          );
+        }),
+      close: async () => client.close(),
     };
   },
   async redis(place) {

@@ -1,26 +1,14 @@
-import { type FenceCode, fenceCodes, FenceError } from "./errors.js";
-import type { Fence } from "./fence.js";
-import { checkToken, parseToken } from "./token.js";
+import { fenceCodes, FenceError } from "./errors.js";
+import { admit, type GuardOptions, isStale, type Refusal, tokenHeader } from "./guard.js";
+import { checkToken } from "./token.js";
 
-/** The header with the token, in decimal. */
-export const tokenHeader = "x-fencing-token";
-
-/** The part of a fence that a guard queries. */
-export type Greatest = Pick<Fence<never>, "greatest">;
-
-export interface GuardOptions<Asked> {
-  /**
-   * The fence that the handler writes through, or a function that finds it from the request. The guard then
-   * refuses a stale token before it calls the handler. Without this option, or when a greater token arrives
-   * later, the write itself refuses.
-   */
-  readonly fence?: Greatest | ((request: Asked) => Greatest);
-}
+export { type Greatest, type GuardOptions, tokenHeader } from "./guard.js";
 
 /** The HTTP status of each refusal. */
-const statuses = { TOKEN_MISSING: 428, TOKEN_INVALID: 400, TOKEN_STALE: 412 } as const;
-
-type Refusal = keyof typeof statuses;
+const statuses = { TOKEN_MISSING: 428, TOKEN_INVALID: 400, TOKEN_STALE: 412 } as const satisfies Record<
+  Refusal,
+  number
+>;
 
 /** An answer reports the refusal only, and reveals neither the fence's name nor another holder's token. */
 const answers = Object.fromEntries(
@@ -33,39 +21,13 @@ interface Answer {
   readonly body: string;
 }
 
-function answerOf(code: Refusal & FenceCode, status: number): Answer {
+function answerOf(code: Refusal, status: number): Answer {
   const type = `urn:leasehold:error:${code}`;
   return {
     status,
     headers: { "content-type": "application/problem+json", "cache-control": "no-store" },
     body: JSON.stringify({ type, title: fenceCodes[code], status, code }),
   };
-}
-
-/** Returns the request's token, or the refusal of it. */
-async function admit<Asked>(
-  header: unknown,
-  request: Asked,
-  { fence }: GuardOptions<Asked>,
-): Promise<bigint | Answer> {
-  if (header === null || header === undefined) return answers.TOKEN_MISSING;
-  // Servers join a repeated header to "5, 6" or to a list. That is not a token, even if both values are
-  // equal.
-  if (typeof header !== "string") return answers.TOKEN_INVALID;
-  let token: bigint;
-  try {
-    token = parseToken(header);
-  } catch {
-    return answers.TOKEN_INVALID;
-  }
-  if (fence === undefined) return token;
-  const greatest = await (typeof fence === "function" ? fence(request) : fence).greatest();
-  return token < greatest ? answers.TOKEN_STALE : token;
-}
-
-// Tests the code, not the class: the handler's fence may come from another copy of this package.
-function isStale(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "TOKEN_STALE";
 }
 
 function responseOf({ status, headers, body }: Answer): Response {
@@ -80,7 +42,7 @@ async function respond<Asked>(
   handle: (token: bigint) => Response | Promise<Response>,
 ): Promise<Response> {
   const token = await admit(header, asked, options);
-  if (typeof token !== "bigint") return responseOf(token);
+  if (typeof token !== "bigint") return responseOf(answers[token]);
   try {
     return await handle(token);
   } catch (error) {
@@ -173,7 +135,7 @@ export function guardExpress<Asked extends NodeRequest, Answered extends Express
     try {
       const token = await admit(request.headers[tokenHeader], request, options);
       if (typeof token === "bigint") await handler(request, response, token, fail);
-      else refuse(response, token);
+      else refuse(response, answers[token]);
     } catch (error) {
       fail(error);
     }
@@ -205,7 +167,7 @@ export function guardFastify<Asked extends NodeRequest, Replied extends FastifyR
   return async (request, reply) => {
     try {
       const token = await admit(request.headers[tokenHeader], request, options);
-      return typeof token === "bigint" ? await handler(request, reply, token) : refuse(reply, token);
+      return typeof token === "bigint" ? await handler(request, reply, token) : refuse(reply, answers[token]);
     } catch (error) {
       if (isStale(error) && !reply.sent) return refuse(reply, answers.TOKEN_STALE);
       throw error;
