@@ -89,6 +89,8 @@ test("each metric that etcd's alerts and dashboards ask for is there, of its typ
     // etcd has no peers of a kind here that ours lack.
     expect({ name, ...other }).toEqual({ name, ...shown });
   }
+  // etcd has this one only after it has probed its peers, half a minute after its start.
+  expect(shownIn(text, "etcd_network_peer_round_trip_time_seconds")?.buckets.at(-2)).toBe("3.2768");
   expect(sumOf(text, "etcd_server_quota_backend_bytes")).toBe(100_000_000);
   const [one] = ours.servers as [CoreProcess];
   const counters = [

@@ -4,7 +4,7 @@ import { Traffic } from "../wire/traffic.js";
 const doubled = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => Number((first * 2 ** index).toPrecision(5)));
 const syncBuckets = doubled(0.001, 14);
-const roundTripBuckets = doubled(0.0001, 15);
+const roundTripBuckets = doubled(0.0001, 16);
 /** Prometheus' default buckets, which etcd uses for its calls. */
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
