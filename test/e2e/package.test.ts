@@ -195,7 +195,7 @@ describe("the package", () => {
       2,
       expect.stringContaining("npm install @leasehold/sim"),
     ]);
-    const own = ["core", "files", "sim"].map((name) => join(folder, pack(name).filename));
+    const own = ["console", "core", "files", "sim"].map((name) => join(folder, pack(name).filename));
     const others = ["@bufbuild/protobuf", "bcryptjs", "jose", "saxes", "sorted-btree", "xmlchars", "yaml"];
     install(tarball, ...own, ...others.map((name) => join(modules, name)));
     expect(run(command, ["core", "--help"])).toContain("--initial-cluster-state");
