@@ -12,13 +12,13 @@ const started = [];
 
 /**
  * Starts a server; undefined where it is not available. `path`: a file of `test/stores/servers`; `name`: the
- * class in it.
+ * class in it; `options`: what it starts with.
  */
-export async function startServer(path, name) {
+export async function startServer(path, name, options = path === "redis" ? { durable: true } : {}) {
   try {
     const file = fileURLToPath(new URL(`../test/stores/servers/${path}.ts`, import.meta.url));
     const { module } = await runnerImport(file);
-    const server = await module[name].start(path === "redis" ? { durable: true } : {});
+    const server = await module[name].start(options);
     started.push(server);
     return { server, module };
   } catch (error) {

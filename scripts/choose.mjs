@@ -117,6 +117,10 @@ const families = {
     },
     core: measured("core", "the core beside etcd; [--one-core]", [toolsOf("bench/systems")]),
     storage: measured("storage", "leases on stores", [storePackages], collected),
+    fences: measured("fences", "writes with and without each fence; [ROUNDS] [SECONDS]", [
+      storePackages,
+      toolsOf("test/fence/tools"),
+    ]),
     files: measured("files", "replicated files"),
     cells: measured("cells", "many members, in cells; [cost]"),
     gateway: measured("gateway", "sessions, watches and acquisitions at a gateway; [SESSIONS] [WATCHES]"),

@@ -32,8 +32,9 @@ on conflict (name) do update set token = excluded.token`;
  */
 export function checkInTransaction(database: SqliteDatabase, name: string, token: bigint): void {
   checkToken(token);
-  if (greatestIn(database, name) > token) throw stale(name, token);
-  database.prepare(storeSql).run(name, token);
+  const greatest = greatestIn(database, name);
+  if (greatest > token) throw stale(name, token);
+  if (greatest < token) database.prepare(storeSql).run(name, token);
 }
 
 function greatestIn(database: SqliteDatabase, name: string): bigint {
