@@ -9,7 +9,6 @@ import { presentLeases } from "./list.js";
 import { memberOptionsOf } from "./peer-config.js";
 import { commandFor } from "./members/roll.js";
 import { presentAction } from "./release.js";
-import { presentStatus } from "./status.js";
 import { changeLine, changeView } from "./watch.js";
 
 describe("ls", () => {
@@ -245,29 +244,6 @@ describe("watch, release and break", () => {
     expect(say("release", false, "h.1")).toContain("could not be notified; its lease runs out in 900 ms");
     expect(say("break", true, "h.1")).toContain("is broken: it runs out in 900 ms at the latest");
     expect(say("break", false, "h.1")).toContain("too few members");
-  });
-});
-
-describe("status", () => {
-  const peers = [
-    { id: "b", address: "h:2", connected: true, roundTripMs: 0.571, skewMs: -1.04, skewErrorMs: 0.29 },
-    { id: "c", address: "h:3", connected: false },
-  ];
-  const busy = { resources: 2, clients: 7 };
-  const reports: MemberReport[] = [
-    { id: "c", address: "h:3", reachable: false, reason: "connection refused" },
-    reportOf({ ...busy, peers }),
-    reportOf({ ...busy, id: "b", address: "h:2", state: "recovering", readyInMs: 2_100 }),
-  ];
-
-  test("shows each member, why one is unreachable, and that there is no majority", () => {
-    expect(presentStatus(reports).table(plain, Infinity)).toEqual([
-      "MEMBER  ADDRESS  STATE                            RESOURCES  CLIENTS  PEERS: ROUND TRIP, SKEW",
-      "a       h:1      ready                                    2        7  b: 0.57 ms, -1.0±0.3 ms  c: not connected",
-      "b       h:2      recovering, ready in 2.1 s               2        7",
-      "c       h:3      unreachable: connection refused          -        -  -",
-      "fewer than a majority of the members are ready: no lease can be had now",
-    ]);
   });
 });
 
