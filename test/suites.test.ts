@@ -109,6 +109,12 @@ describe("the suites", () => {
         : new RegExp(`(?:--project|test:slow --) ${name}\\b`).test(called);
     expect(suites.filter((suite) => !isCalled(suite)).map(({ name }) => name)).toEqual(Object.keys(leftOut));
   });
+
+  test("are in the list of slow suites in CONTRIBUTING.md", () => {
+    const [listed = ""] = /^\| `npm run test:slow -- NAME` \|.*$/m.exec(read("CONTRIBUTING.md")) ?? [];
+    const slow = suites.map(({ name }) => name).filter((name) => !name.startsWith("fast"));
+    expect(slow.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);
+  });
 });
 
 /** The words after `npm run` and after `npm run NAME --` in all files that people read. */
