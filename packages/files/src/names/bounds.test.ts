@@ -81,3 +81,40 @@ test("a replay of many names ends in steps, so that leases are renewed between t
   expect([...state.endReplay()].length).toBeGreaterThan(15);
   expect([state.size, state.usage.of(0).files]).toEqual([50_000, 50_000]);
 });
+
+test("a replay puts a long folder in order in steps", () => {
+  const state = new NamesState();
+  const count = 30_000;
+  const names = Array.from({ length: count }, (_, at) => `f${(at * 7_919) % count}`);
+  for (const [at, name] of names.entries())
+    state.replay([[at + 1, { ...fileOf(at + 1, emptyContent), name }]]);
+  expect([...state.endReplay()].length).toBeGreaterThan(12);
+  expect([...state.children(0, "")].map(({ name }) => name)).toEqual(names.toSorted());
+});
+
+test("pages of contents have those of each folder once, in whatever order folders came", () => {
+  const state = new NamesState();
+  const folder = { kind: "folder", modifiedMs: 0 } as const;
+  const nodes = ["a"];
+  const ids: string[] = [];
+  for (const parent of [30, 4, 100]) {
+    state.replay([[parent, { id: parent, parent: 0, name: `d${parent}`, entry: folder }]]);
+    for (let at = 0; at < 5; at += 1) {
+      const id = parent * 1_000 + at;
+      const content = { ...emptyContent, id: `c${id}` };
+      ids.push(content.id);
+      state.replay([[id, { ...fileOf(id, content), parent }]], [[content.id, nodes]]);
+    }
+  }
+  state.replay([], [["unused", nodes]]);
+  Array.from(state.endReplay());
+  const seen: string[] = [];
+  for (let after: string | undefined = ""; after !== undefined;) {
+    const page = state.contents("a", after, 2, () => undefined);
+    seen.push(...page.contents.map(({ id }) => id));
+    after = page.next;
+  }
+  expect(seen).toHaveLength(ids.length);
+  expect(new Set(seen)).toEqual(new Set(ids));
+  expect([state.placedOn("a"), state.placementOf("unused")]).toEqual([ids.length, []]);
+});

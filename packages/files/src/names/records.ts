@@ -2,7 +2,7 @@ import { getOrInsert, isCount, LeaseholdError } from "leasehold/common";
 import { attributeBytes } from "./attributes.js";
 import type { LogPart, NameEvent, NameEventKind } from "./change-log.js";
 import type { NodeList } from "./nodes.js";
-import type { Attributes, Content, Entry, Fact, Part, Placement } from "./types.js";
+import type { Attributes, Content, Entry, Fact, FileEntry, FolderEntry, Part, Placement } from "./types.js";
 
 /** One block of the journal of names: a batch of changes or a part of a snapshot. Both consist of facts. */
 export interface NamesRecord {
@@ -146,22 +146,33 @@ function fieldsOf([id, name]: Fact): Fields {
   return [id, parent, name.name, modifiedMs, version, content, live, size, blockSize, checksum, ...end];
 }
 
+/** A start calls it for each name, so it neither spreads nor destructures objects. */
 function factOf(fields: Fields): Fact {
   if (!factLengths.has(fields.length)) throw ofLaterVersion();
-  if (fields.length === 1) return [fields[0], null];
-  const [id, parent, name, modifiedMs] = fields;
-  if (fields.length <= 6) {
-    const [, , , , attributes, quota] = fields as FolderFields;
-    const limits = quota && { quota: { bytes: quota[0], files: quota[1] } };
-    const entry = { kind: "folder", modifiedMs, ...limits, ...some(attributes ?? undefined) } as const;
-    return [id, { id, parent, name, entry }];
-  }
-  const [, , , , version, contentId, isLive, size, blockSize, checksum, attributes, parts] =
-    fields as FileFields;
-  const whole = { id: contentId, isLive: isLive === 1, size, blockSize, checksum };
+  const id = fields[0];
+  if (fields.length === 1) return [id, null];
+  const entry = fields.length <= 6 ? folderOf(fields as FolderFields) : fileOf(fields as FileFields);
+  return [id, { id, parent: fields[1], name: fields[2], entry }];
+}
+
+function folderOf([, , , modifiedMs, attributes, quota]: FolderFields): FolderEntry {
+  const limits = quota && { quota: { bytes: quota[0], files: quota[1] } };
+  return { kind: "folder", modifiedMs, ...limits, ...some(attributes) };
+}
+
+function fileOf(fields: FileFields): FileEntry {
+  const whole = {
+    id: fields[5],
+    isLive: fields[6] === 1,
+    size: fields[7],
+    blockSize: fields[8],
+    checksum: fields[9],
+  };
+  const parts = fields.length > 11 ? fields[11] : undefined;
   const content: Content = parts === undefined ? whole : { ...whole, parts: parts.map(partOf) };
-  const entry = { kind: "file", content, version, modifiedMs, ...some(attributes) } as const;
-  return [id, { id, parent, name, entry }];
+  const attributes = fields.length > 10 ? fields[10] : undefined;
+  const entry = { kind: "file", content, version: fields[4], modifiedMs: fields[3] } as const;
+  return attributes === undefined || attributes === null ? entry : { ...entry, attributes };
 }
 
 function eventFields({

@@ -1,4 +1,6 @@
+import { getOrInsert } from "leasehold/common";
 import sortedBtree from "sorted-btree";
+import bulk from "sorted-btree/extended/bulkLoad.js";
 import { extraBytes, type NamesRecord } from "./records.js";
 import { copiesIn } from "./attributes.js";
 import { noNodes, type NodeList } from "./nodes.js";
@@ -6,8 +8,15 @@ import type { Content, Fact, FileEntry, Found, Name, Part, PlacedContent, Placem
 import { snapshotsName } from "./snapshots.js";
 import { minus, namesPerStep, UsageTable } from "./usage.js";
 
-// The package is CommonJS, whose `exports` is the class.
+// The package is CommonJS: these are its `exports`.
 const BTree = sortedBtree.default;
+const { bulkLoad } = bulk;
+
+/** The names in one folder, by {@link keyOf}. */
+type Children = sortedBtree.default<string, Name>;
+
+/** The length of a leaf of a tree, as the package has it by default. */
+const childrenPerLeaf = 32;
 
 export const rootId = 0;
 const root: Name = { id: rootId, parent: -1, name: "", entry: { kind: "folder", modifiedMs: 0 } };
@@ -21,17 +30,25 @@ export interface Names {
   liveIds(): Iterable<number>;
 }
 
-/** The key of a name in path order. The parent's id ends at the first space. */
-export function placeOf({ parent, name, entry }: Pick<Name, "parent" | "name" | "entry">): string {
-  return `${parent} ${name}${entry.kind === "folder" ? "/" : ""}`;
+/** The key of a name in its folder, in path order. */
+export function keyOf({ name, entry }: Pick<Name, "name" | "entry">): string {
+  return entry.kind === "folder" ? `${name}/` : name;
 }
+
+/** The key of a name among all names. The parent's id ends at the first space. */
+export function placeOf(name: Pick<Name, "parent" | "name" | "entry">): string {
+  return `${name.parent} ${keyOf(name)}`;
+}
+
+const compareKeys = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 /** All names and their contents, as a state machine. `apply` is the only transition. */
 export class NamesState implements Names {
   /** Greater than every id so far. */
   nextId = rootId + 1;
   readonly #byId = new Map<number, Name>([[rootId, root]]);
-  readonly #byPlace = new BTree<string, Name>(undefined, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  /** A tree for each folder that has names: most keys are then the names themselves, and short. */
+  readonly #folders = new BTree<number, Children>();
   list: NodeList = noNodes;
   /** The number of names of each content. */
   readonly #uses = new Map<string, number>();
@@ -40,6 +57,8 @@ export class NamesState implements Names {
   readonly #sets = new Map<string, readonly string[]>();
   readonly #placedOn = new Map<string, number>();
   readonly #live = new Set<number>();
+  /** Names that {@link endReplay} has put into folders. */
+  #filled = 0;
   /** The upper bound of the length in records of all fields that most names lack. */
   extraBytes = 0;
   readonly usage = new UsageTable();
@@ -53,15 +72,13 @@ export class NamesState implements Names {
   }
 
   child(parent: number, name: string): Name | undefined {
-    return this.#byPlace.get(`${parent} ${name}`) ?? this.#byPlace.get(`${parent} ${name}/`);
+    const children = this.#folders.get(parent);
+    return children?.get(name) ?? children?.get(`${name}/`);
   }
 
   *children(parent: number, from: string): Generator<Name> {
-    const prefix = `${parent} `;
-    for (const [place, name] of this.#byPlace.entries(prefix + from)) {
-      if (!place.startsWith(prefix)) return;
-      yield name;
-    }
+    const children = this.#folders.get(parent);
+    if (children !== undefined) for (const [, name] of children.entries(from)) yield name;
   }
 
   liveIds(): Iterable<number> {
@@ -120,7 +137,7 @@ export class NamesState implements Names {
     return isShared ? Math.max(copies, this.placementOf(content).length) : copies;
   }
 
-  /** Immutable contents on that node after that name, in the order of their names. */
+  /** Immutable contents on that node after that place, in the order of folders' ids and their names. */
   contents(
     node: string,
     after: string,
@@ -129,8 +146,7 @@ export class NamesState implements Names {
   ): { readonly contents: PlacedContent[]; readonly next?: string } {
     const contents: PlacedContent[] = [];
     let seen = 0;
-    for (const [place, name] of this.#byPlace.entries(after)) {
-      if (place === after) continue;
+    for (const name of this.#after(after)) {
       seen += 1;
       const { entry } = name;
       const parts = entry.kind === "file" && !entry.content.isLive ? partsOf(entry.content) : [];
@@ -141,35 +157,60 @@ export class NamesState implements Names {
         if (step !== undefined || nodes.includes(node))
           contents.push({ id, size, blockSize, checksum, nodes, ...(step && { step }) });
       }
-      if (seen >= limit) return { contents, next: place };
+      if (seen >= limit) return { contents, next: placeOf(name) };
     }
     return { contents };
   }
 
+  *#after(place: string): Generator<Name> {
+    const end = place.indexOf(" ");
+    const first = Number(place.slice(0, Math.max(0, end)));
+    const after = place.slice(end + 1);
+    for (const [folder, children] of this.#folders.entries(first))
+      for (const [key, name] of children.entries(folder === first ? after : undefined))
+        if (folder !== first || key > after) yield name;
+  }
+
   apply(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
-    for (const fact of facts) this.#apply(fact, true);
-    this.#placeAll(placements, list);
-  }
-
-  /** Applies a record of a journal. Usage is counted at the end: see {@link endReplay}. */
-  replay(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
-    for (const fact of facts) this.#apply(fact, false);
-    this.#placeAll(placements, list);
-  }
-
-  #placeAll(placements: readonly Placement[], list: NodeList): void {
+    for (const fact of facts) this.#apply(fact);
     this.list = list;
     for (const [content, nodes] of placements) if (this.#uses.has(content)) this.#place(content, nodes);
+  }
+
+  /**
+   * Applies a record of a journal. Until {@link endReplay}, only the names themselves and the placements are
+   * kept: what follows from them is then computed once for each name that is left.
+   */
+  replay(facts: readonly Fact[], placements: readonly Placement[] = [], list = this.list): void {
+    for (const [id, name] of facts) {
+      this.nextId = Math.max(this.nextId, id + 1);
+      if (name === null) this.#byId.delete(id);
+      else this.#byId.set(id, name);
+    }
+    this.list = list;
+    let before: readonly string[] | undefined;
+    let shared: readonly string[] = [];
+    for (const [content, nodes] of placements) {
+      if (nodes !== before) shared = this.#shared(nodes);
+      before = nodes;
+      this.#placements.set(content, shared);
+    }
+  }
+
+  #shared(nodes: readonly string[]): readonly string[] {
+    return getOrInsert(this.#sets, nodes.join(), () => [...nodes]);
   }
 
   #place(content: string, nodes: readonly string[]): void {
     this.#unplace(content);
     if (nodes.length === 0) return;
-    const key = nodes.join();
-    const shared = this.#sets.get(key) ?? [...nodes];
-    this.#sets.set(key, shared);
+    const shared = this.#shared(nodes);
     this.#placements.set(content, shared);
-    for (const node of shared) this.#placedOn.set(node, this.placedOn(node) + 1);
+    this.#countPlaced(shared);
+  }
+
+  #countPlaced(nodes: readonly string[]): void {
+    for (const node of nodes) this.#placedOn.set(node, this.placedOn(node) + 1);
   }
 
   #unplace(content: string): void {
@@ -177,19 +218,27 @@ export class NamesState implements Names {
     this.#placements.delete(content);
   }
 
-  #apply([id, name]: Fact, isCounted: boolean): void {
+  #apply([id, name]: Fact): void {
     this.nextId = Math.max(this.nextId, id + 1);
     const before = this.#byId.get(id);
     if (before !== undefined) {
-      if (isCounted) this.usage.add(this, before.parent, minus(this.usage.ofName(before)));
+      this.usage.add(this, before.parent, minus(this.usage.ofName(before)));
       this.#forget(before, name === null);
     }
     if (name === null) return;
     this.#byId.set(id, name);
-    if (isCounted) this.usage.add(this, name.parent, this.usage.ofName(name));
-    this.#byPlace.set(placeOf(name), name);
-    this.extraBytes += extraBytes(name.entry);
-    if (name.entry.kind === "file") this.#use(id, name.entry);
+    this.usage.add(this, name.parent, this.usage.ofName(name));
+    getOrInsert(this.#folders, name.parent, () => new BTree<string, Name>(undefined, compareKeys)).set(
+      keyOf(name),
+      name,
+    );
+    this.#note(name);
+  }
+
+  /** Counts what a name adds besides its place and its usage. */
+  #note({ id, entry }: Name): void {
+    this.extraBytes += extraBytes(entry);
+    if (entry.kind === "file") this.#use(id, entry);
   }
 
   #use(id: number, { content }: FileEntry): void {
@@ -212,8 +261,10 @@ export class NamesState implements Names {
     const { id, entry } = name;
     this.#byId.delete(id);
     this.extraBytes -= extraBytes(entry);
+    const children = this.#folders.get(name.parent);
     // A name moved to its place has already replaced it.
-    if (this.#byPlace.get(placeOf(name)) === name) this.#byPlace.delete(placeOf(name));
+    if (children?.get(keyOf(name)) === name) children.delete(keyOf(name));
+    if (children?.isEmpty === true) this.#folders.delete(name.parent);
     if (entry.kind === "folder") return;
     this.#live.delete(id);
     for (const part of partsOf(entry.content)) {
@@ -233,20 +284,38 @@ export class NamesState implements Names {
    * @returns steps, between which the node may renew its leases: there may be a million names
    */
   *endReplay(): Generator<void> {
-    yield* this.#dropOrphans();
+    const byFolder = new Map<number, Name[]>();
+    let seen = 0;
+    for (const name of this.#byId.values()) {
+      if (name.id !== rootId) getOrInsert(byFolder, name.parent, () => []).push(name);
+      if ((seen += 1) % namesPerStep === 0) yield;
+    }
+    /** Folders, and whether the root is above them. */
+    const known = new Map<number, boolean>([[rootId, true]]);
+    for (const [folder, names] of byFolder)
+      if (this.#isReachable(folder, known)) yield* this.#fill(folder, names);
+      else for (const { id } of names) this.#byId.delete(id);
+    for (const [content, nodes] of this.#placements) {
+      if (nodes.length > 0 && this.#uses.has(content)) this.#countPlaced(nodes);
+      else this.#placements.delete(content);
+      if ((seen += 1) % namesPerStep === 0) yield;
+    }
     yield* this.usage.count(this.#byId);
   }
 
-  *#dropOrphans(): Generator<void> {
-    /** Folders, and whether the root is above them. */
-    const known = new Map<number, boolean>([[rootId, true]]);
-    const orphans: Name[] = [];
-    let seen = 0;
-    for (const name of this.#byId.values()) {
-      if (name.id !== rootId && !this.#isReachable(name.parent, known)) orphans.push(name);
-      if ((seen += 1) % namesPerStep === 0) yield;
+  /** Puts its names into a folder. Sorting them first is quicker, but a long folder would take too long. */
+  *#fill(folder: number, names: Name[]): Generator<void> {
+    const isShort = names.length <= namesPerStep;
+    if (isShort) names.sort((one, other) => compareKeys(keyOf(one), keyOf(other)));
+    const children: Children = isShort
+      ? bulkLoad(names.map(keyOf), names, childrenPerLeaf, compareKeys)
+      : new BTree<string, Name>(undefined, compareKeys);
+    this.#folders.set(folder, children);
+    for (const name of names) {
+      if (!isShort) children.set(keyOf(name), name);
+      this.#note(name);
+      if ((this.#filled += 1) % namesPerStep === 0) yield;
     }
-    for (const name of orphans) this.#forgetOne(name);
   }
 
   #isReachable(folder: number, known: Map<number, boolean>): boolean {

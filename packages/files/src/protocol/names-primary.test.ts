@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { effort } from "../../../../test/support/effort.js";
 import { FilesCluster, joinedDisk, names } from "../../../../test/support/files-cluster.js";
+import type { Leases } from "../../../leasehold/src/lease/types.js";
 import { namesKey } from "./keys.js";
 import type { FilesNode } from "./files-node.js";
 import { type Change, emptyContent, type NamesResult } from "../names/types.js";
@@ -131,4 +132,36 @@ test("the longest attributes of many names are listed in pages, and read again a
   for (const { index } of blocks)
     expect((await files.storeOf("a").readBlock(namesKey, index))!.bytes.length).toBeLessThan(2 ** 20);
   expect(await listed()).toBe(count);
+});
+
+test("a primary that loses its lease while it reads the names does not read the rest", async () => {
+  let isLost = false;
+  let reads = 0;
+  const disks = await Promise.all(names.map((name) => joinedDisk(name)));
+  const read = disks[0]!.readBlock.bind(disks[0]);
+  disks[0]!.readBlock = (path, index) => {
+    if (path === namesKey) reads += 1;
+    return read(path, index);
+  };
+  const files = await FilesCluster.start(disks, (leases) => ({
+    ...leases,
+    guarantees: leases.guarantees,
+    tryAcquire: async (...how: Parameters<Leases["tryAcquire"]>) => {
+      const lease = await leases.tryAcquire(...how);
+      if (!isLost || lease === undefined) return lease;
+      isLost = false;
+      return Object.defineProperty(lease, "remaining", { value: () => 0 });
+    },
+    acquire: leases.acquire.bind(leases),
+  }));
+  const { router } = files.nodes.get("a")!;
+  for (let at = 0; at < 40; at += 1)
+    expect(await files.during(codeOf(files.nodes.get("a")!, putAt(`f${at}`)))).toBe("done");
+  await files.during(router.forget(namesKey));
+  isLost = true;
+  const { entry } = await files.during(router.names({ kind: "lookup", path: "f39" }));
+  expect(entry?.kind).toBe("file");
+  // The first tenure read one batch of records, the next one all of them.
+  expect(reads).toBeGreaterThan(41);
+  expect(reads).toBeLessThan(2 * 41);
 });

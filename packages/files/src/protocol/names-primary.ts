@@ -45,6 +45,8 @@ const recordsPerName = 0.1;
 const bytesPerName = 256;
 /** Records that are read concurrently when a tenure begins. */
 const recordsAtOnce = 16;
+/** When a tenure begins, others get the event loop at least this often, ms, between parts of the work. */
+const turnMs = 10;
 export const listedMax = 1_000;
 
 interface Waiting {
@@ -75,6 +77,8 @@ export class NamesPrimary implements Serving {
   #tickets = 0;
   readonly #waiting: Waiting[] = [];
   #isDraining = false;
+  /** When the last pause of {@link begin} ended. */
+  #turnMs = -Infinity;
   #nextRecord = 0;
   /** Records since the last snapshot began. */
   #records = 0;
@@ -109,8 +113,7 @@ export class NamesPrimary implements Serving {
       .sort((one, other) => one - other);
     for (let at = 0; at < indices.length; at += recordsAtOnce)
       await this.#replay(indices.slice(at, at + recordsAtOnce));
-    // Pauses so that the lease can be renewed.
-    for (const _ of this.#state.endReplay()) await this.#pauses.pause(0);
+    for (const _ of this.#state.endReplay()) await this.#endTurn();
     this.#records = indices.length;
     this.#nextRecord = (indices.at(-1) ?? -1) + 1;
     const isNewLog = this.#log.begin(this.tenure.epoch.toString(36));
@@ -126,24 +129,30 @@ export class NamesPrimary implements Serving {
     await this.#write({ nextId: this.#state.nextId, facts: [], list }, []);
   }
 
-  /** Reads a few records at a time: in between the node's leases are renewed, and memory is bounded. */
+  /** Reads a few records at a time, so that memory is bounded. */
   async #replay(indices: readonly number[]): Promise<void> {
     const records: Uint8Array[] = [];
-    let length = 0;
     await forEachOf(indices.entries(), recordsAtOnce, async ([at, index]) => {
       records[at] = (await this.tenure.copies.readHere(index))?.bytes ?? noBytes;
     });
     for (const bytes of records) {
       const { nextId, facts, placements, list, log } = decodeNames(bytes);
+      await this.#endTurn();
       this.#log.add(log);
       this.#state.replay(facts, placements, list);
       this.#state.nextId = Math.max(this.#state.nextId, nextId);
-      length += bytes.length;
-      if (length > recordBytes) {
-        length = 0;
-        await this.#pauses.pause(0);
-      }
+      await this.#endTurn();
     }
+  }
+
+  /** Pauses after a while so that the lease can be renewed. Once it is lost, the rest would be in vain. */
+  async #endTurn(): Promise<void> {
+    const { clock } = this.#parts.world;
+    if (clock.monotonicMs() - this.#turnMs < turnMs) return;
+    await this.#pauses.pause(0);
+    if (this.tenure.isOver)
+      throw new LeaseholdError("LEASE_LOST", "the lease was lost while names were read");
+    this.#turnMs = clock.monotonicMs();
   }
 
   async run(operation: NamesOperation, _bytes: Uint8Array, timeoutMs: number): Promise<Outcome<NamesResult>> {
