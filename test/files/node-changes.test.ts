@@ -236,6 +236,8 @@ interface Harm {
  * nodes are healthy.
  */
 async function harm(load: Load, counts: Harm): Promise<void> {
+  const kinds = ["kill", "cut", "stop", "cut", "kill"] as const;
+  let turn = 0;
   while (!load.isOver) {
     await sleep(1_000);
     const well = await Promise.all([...wanted].map(isWell));
@@ -243,11 +245,12 @@ async function harm(load: Load, counts: Harm): Promise<void> {
     const child = running.get(id);
     if (well.includes(false) || child === undefined) continue;
     await sleep(2_000);
-    const chance = Math.random();
-    if (chance < 0.4) {
+    const kind = kinds[turn % kinds.length];
+    turn += 1;
+    if (kind === "kill") {
       counts.killed += 1;
       child.kill("SIGKILL");
-    } else if (chance < 0.6) {
+    } else if (kind === "stop") {
       counts.stopped += 1;
       child.kill("SIGSTOP");
       await sleep(4_000);
